@@ -21,7 +21,7 @@ _REPEATS = 7
 
 def _card() -> Any:
     """JAX and the name of its GPU, or `Skipped`."""
-    from o2pl.kernels.card import find_device
+    from o2pl.kernels.gpu import find_device
 
     try:
         device = find_device("gpu")
@@ -66,9 +66,9 @@ def made(d: int, n_actions: int, rows: int, seed: int = 0) -> tuple[Any, ...]:
 def value(d: int, n_actions: int, n: int, repeats: int = _REPEATS) -> Row:
     """The pessimistic objective's sums and both parts of its gradient, in milliseconds, beside plain JAX."""
     jax, card = _card()
-    from o2pl.kernels.card_blocks import BLOCK, blocks
-    from o2pl.kernels.card_parts import ObjectiveKind, Rows
-    from o2pl.kernels.card_tiles import halves, tiled, tiles_for
+    from o2pl.kernels.gpu_blocks import BLOCK, blocks
+    from o2pl.kernels.gpu_parts import ObjectiveKind, Rows
+    from o2pl.kernels.gpu_tiles import halves, tiled, tiles_for
     from o2pl.policies.differentiable import in_double
 
     jnp, kind, tiles = jax.numpy, ObjectiveKind(), tiles_for(d, False)
@@ -126,7 +126,7 @@ def fit(n: int = 10**8, d: int = 20, n_actions: int = 5, repeats: int = 3) -> Ro
     """A fit of the pessimistic objective from 0, after loading, in seconds; beside plain XLA on the same card."""
     _, card = _card()
     from o2pl.engine.engine import OFFLINE
-    from o2pl.kernels.card import CardValue
+    from o2pl.kernels.gpu import GpuValue
     from o2pl.objectives.pessimistic import Pessimistic, PessimisticLog
 
     pieces = [made(d, n_actions, min(n, 10**7), seed)[:4] for seed in range(max(1, n // 10**7))]
@@ -140,7 +140,7 @@ def fit(n: int = 10**8, d: int = 20, n_actions: int = 5, repeats: int = 3) -> Ro
     said: dict[str, str] = {}
     start = time.perf_counter()
     for device in took:
-        function = CardValue(log, X.__getitem__, d, n_actions, device)
+        function = GpuValue(log, X.__getitem__, d, n_actions, device)
         function(np.zeros(n_actions * d))  # compiled, and loaded
         said.setdefault("loading", f"{time.perf_counter() - start:.0f} s")
         for repeat in range(repeats + 1):

@@ -21,12 +21,12 @@ from o2pl.data.log import Log as Log
 from o2pl.engine import member
 from o2pl.engine.member import LINEAR as LINEAR
 from o2pl.features import Standardise
+from o2pl.fitting.large_logs import begin as begin
+from o2pl.fitting.large_logs import copy_log as copy_log
+from o2pl.fitting.large_logs import scan as scan
 from o2pl.fitting.passes import BlockPasses as BlockPasses
 from o2pl.fitting.ray_passes import RayPasses as RayPasses
-from o2pl.fitting.streaming import begin as begin
-from o2pl.fitting.streaming import copy_log as copy_log
-from o2pl.fitting.streaming import scan as scan
-from o2pl.formats.bad import BadRows as BadRows
+from o2pl.formats.bad_rows import BadRows as BadRows
 from o2pl.formats.files import read_tables as read_tables
 from o2pl.kernels import actionwise, dense, gaussian, registry
 from o2pl.kernels.registry import MemberProblem as MemberProblem

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.internals import CATS, TUNED
 from benchmarks.measure import Played, Row, played
 from o2pl import ContinuousBandit
-from o2pl.evaluation.loop import play_timed
+from o2pl.evaluation.play import play_timed
 from o2pl.simulation.worlds.response import RESPONSES, ResponseRounds
 
 

@@ -19,9 +19,9 @@ from o2pl.cli import app
 from o2pl.encode.schema import COMMON, SHARED
 from o2pl.engine.change import Change
 from o2pl.engine.pending import PENDING
-from o2pl.fitting.choosing import FEW
+from o2pl.fitting.choice import FEW
+from o2pl.fitting.large_logs import SAMPLE
 from o2pl.fitting.ray_passes import STRIPE
-from o2pl.fitting.streaming import SAMPLE
 from o2pl.policies.sampling import LEAST_VARIANCE
 from o2pl.serving.guard import _EPOCH
 from o2pl.serving.learning import _EXPLORATION, HISTORY

@@ -167,7 +167,7 @@ def learner_of(case: Case, features: Any, **settings: Any) -> Any:
 
 def test_every_kernel_has_a_case() -> None:
     networks = {key for key, make in registry.VALUES.items() if make is network_value}  # kernels/test_networks.py
-    on_cards = {key for key in registry.VALUES if key[3] == "card"}  # kernels/test_card.py
+    on_cards = {key for key in registry.VALUES if key[3] == "card"}  # kernels/test_gpu.py
     assert {(*key, "cpu") for key in CASES} == set(registry.VALUES) - networks - on_cards
 
 

@@ -28,7 +28,7 @@ def without(name, here=None, *more, **named):
 builtins.__import__ = without
 import o2pl
 for found in pkgutil.walk_packages(o2pl.__path__, "o2pl."):
-    if not found.name.startswith(("o2pl.adapters.", "o2pl.kernels.card_")):  # these need other libraries
+    if not found.name.startswith(("o2pl.adapters.", "o2pl.kernels.gpu_")):  # these need other libraries
         importlib.import_module(found.name)
 """
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import o2pl
 from o2pl.adapters.sklearn import LoggedPolicy, feedback
-from o2pl.evaluation.loop import play
+from o2pl.evaluation.play import play
 from o2pl.simulation.rivals.linear import LinUCB
 from o2pl.simulation.rivals.vw import VowpalWabbit
 from o2pl.simulation.worlds import WORLDS

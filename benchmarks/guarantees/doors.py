@@ -14,7 +14,7 @@ from benchmarks.guarantees.guarding import withdrawn
 from benchmarks.guarantees.worlds import Array, Case
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.trust import SURE
+from o2pl.evaluation.unusable import SURE
 
 DELTA = 0.05
 _ROUNDING, _HARM = 1e-9, 0.01

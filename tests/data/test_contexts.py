@@ -8,7 +8,7 @@ import pytest
 
 from o2pl.data.contexts import ActionSets, Contexts, SparseRows, as_contexts, is_encoded
 from o2pl.encode.dictionaries import DictionaryReader
-from o2pl.encode.names import name_hash
+from o2pl.encode.name_hash import name_hash
 from o2pl.errors import InvalidInput
 
 CONTEXT: dict[str, Any] = {

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from o2pl import InvalidInput, _core
 from o2pl.data.contexts import SparseRows
 from o2pl.encode.dictionaries import DictionaryReader
-from o2pl.encode.names import name_hash
+from o2pl.encode.name_hash import name_hash
 from o2pl.encode.sets import dictionary_sets
 
 CONTEXT: dict[str, Any] = {

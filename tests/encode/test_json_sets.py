@@ -17,7 +17,7 @@ from o2pl.data.records import Records
 from o2pl.encode import sets as sets_module
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.json_sets import json_sets
-from o2pl.encode.names import name_hash
+from o2pl.encode.name_hash import name_hash
 from o2pl.encode.sets import dictionary_sets
 from o2pl.protocols import Ints
 

@@ -12,7 +12,7 @@ import pytest
 from o2pl import InvalidInput
 from o2pl.data.frames import as_frame
 from o2pl.encode import Schema
-from o2pl.encode.names import name_hash
+from o2pl.encode.name_hash import name_hash
 from o2pl.encode.schema import COMMON, SHARED
 from o2pl.storage import decode, encode
 

@@ -10,7 +10,7 @@ import pytest
 
 from o2pl import InvalidInput, _core
 from o2pl.encode.dictionaries import DictionaryReader
-from o2pl.encode.names import name_hash
+from o2pl.encode.name_hash import name_hash
 from o2pl.encode.sets import dictionary_sets
 
 SHARED = {"user": {"id": "u", "age": 2.0}}

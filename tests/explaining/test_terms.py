@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from o2pl.data.contexts import ActionSets
-from o2pl.encode.naming import Named
+from o2pl.encode.feature_names import Named
 from o2pl.engine.acting import ActingMember
 from o2pl.explaining.terms import Compared, Term, sight, sight_of, terms_of
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise, UserItems

@@ -11,9 +11,9 @@ import pytest
 
 import o2pl
 from o2pl import InvalidInput
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.batches import decided_on, joined
-from o2pl.formats.columns import log_of
+from o2pl.formats.log_tables import log_of
 
 N = 200
 G = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 import o2pl
 from o2pl import InvalidInput
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import read_tables, write_tables
 
 N = 60

@@ -12,9 +12,9 @@ from tests.formats.vw_logs import events
 
 import o2pl
 from o2pl.formats import describe
-from o2pl.formats.bad import BadRows
-from o2pl.formats.columns import log_of
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson
+from o2pl.formats.log_tables import log_of
 
 
 def log(n: int = 2000, **changes: Any) -> o2pl.Interactions:

@@ -15,10 +15,10 @@ from tests.formats.vw_logs import events, learned, real_events, slot_events, wri
 import o2pl
 from o2pl import InvalidInput
 from o2pl.encode.sets import split_set
-from o2pl.formats.bad import BadRows
-from o2pl.formats.columns import log_of
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
 from o2pl.formats.dsjson_table import Lines, scan_lines
+from o2pl.formats.log_tables import log_of
 
 pytest.importorskip("msgspec")
 

@@ -15,7 +15,7 @@ from tests.formats.vw_logs import events, write_events
 
 import o2pl
 from o2pl import InvalidInput
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import (
     kind_of_file,
     kind_of_suffix,

@@ -16,9 +16,9 @@ from o2pl.data.interactions import Interactions
 from o2pl.data.records import Records
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.sets import dictionary_sets
-from o2pl.formats.bad import BadRows
-from o2pl.formats.columns import log_of
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.describing import describe
+from o2pl.formats.log_tables import log_of
 from o2pl.formats.vw_forms import form_of
 from o2pl.formats.vw_text import read_vw_text
 

@@ -12,7 +12,7 @@ from tests.formats.vw_logs import close, learned_apart
 
 import o2pl
 from o2pl import InvalidInput
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import read_tables, write_tables
 
 ROOT = Path(__file__).parents[2]

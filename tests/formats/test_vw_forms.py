@@ -12,7 +12,7 @@ from tests.formats.vw_logs import close, learned_apart
 
 import o2pl
 from o2pl import InvalidInput
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import read_tables, write_tables
 from o2pl.formats.vw_forms import completed, form_of, is_vw_line
 from o2pl.formats.vw_text import read_vw_text

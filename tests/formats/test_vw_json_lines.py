@@ -11,7 +11,7 @@ import pytest
 from tests.formats.vw_logs import close, learned_apart
 
 from o2pl import InvalidInput
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson
 from o2pl.formats.files import read_tables, write_tables
 from o2pl.formats.vw_json_lines import as_dsjson, is_left_out, members_of

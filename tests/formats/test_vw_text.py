@@ -11,7 +11,7 @@ import pytest
 from tests.formats.vw_logs import close, events, learned, write_events
 
 from o2pl import InvalidInput
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
 from o2pl.formats.vw_text import read_vw_text
 from o2pl.formats.vw_writing import write_vw_text

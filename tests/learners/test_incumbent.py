@@ -17,7 +17,7 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation.held_out import HeldOut
 from o2pl.features import Chain, Intercept
 from o2pl.learners import O2PL, load
-from o2pl.learners.held_out import held_out_columns, random_loss, verdicts
+from o2pl.learners.improvement_candidates import held_out_columns, random_loss, verdicts
 from o2pl.learners.incumbent import SafeImprovement, clone, improved
 from o2pl.learners.targets import as_target
 from o2pl.objectives import Pessimistic

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from o2pl import Bandit
-from o2pl.evaluation.loop import play
+from o2pl.evaluation.play import play
 from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2pl.evaluation.loop import play
+from o2pl.evaluation.play import play
 from o2pl.simulation.rivals import RAW
 from o2pl.simulation.rivals.linear import LinUCB
 from o2pl_reproduction.studies.exploration_learners import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.evaluation.loop import play, regret
+from o2pl.evaluation.play import play, regret
 from o2pl.simulation.worlds import LOGGED_TASKS
 from o2pl_reproduction.studies import offline, tuning, wheel, wheel_learners
 from o2pl_reproduction.studies.overlap import FLOORS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.loop import play
+from o2pl.evaluation.play import play
 from o2pl.simulation.rivals.linear import LinUCB
 from o2pl.simulation.worlds import Wheel
 from o2pl_reproduction.studies.wheel_rivals import HeadStart

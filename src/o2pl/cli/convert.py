@@ -29,10 +29,10 @@ def convert(
     OUT appears only when it is complete. VW reads the converted file as it reads the original dsjson or text, also
     after a conversion to Parquet and back.
     """
-    from o2pl.formats.columns import bad_rows_of, read_log
     from o2pl.formats.files import kind_of_file, kind_of_suffix, read_tables, write_tables
-    from o2pl.formats.mapped import mapping_of
-    from o2pl.formats.nested import numbers_table, pairs_of, renamed
+    from o2pl.formats.json_columns import numbers_table, pairs_of, renamed
+    from o2pl.formats.log_tables import bad_rows_of, read_log
+    from o2pl.formats.mapping import mapping_of
 
     kind_of_suffix(out)  # before anything is read
     kind, asked = kind_of_file(log), None if mapping is None else mapping_of(mapping)

@@ -39,8 +39,8 @@ def decide(
     replaced unless you say so: decisions that were carried out would be lost.
     """
     from o2pl.formats.batches import decided_on
-    from o2pl.formats.columns import bad_rows_of
     from o2pl.formats.files import kind_of_file, kind_of_suffix, read_table, write_tables
+    from o2pl.formats.log_tables import bad_rows_of
     from o2pl.learners.base import load
 
     if kind_of_suffix(out) not in ("parquet", "arrow", "csv"):

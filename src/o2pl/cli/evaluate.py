@@ -111,7 +111,7 @@ def evaluate(
     """Estimate what a policy would have earned on a log, with confidence intervals, warnings and a figure."""
     from o2pl.evaluation.evaluate import evaluate as evaluated
     from o2pl.evaluation.metrics import metrics_of
-    from o2pl.fitting.out_of_core import is_streamed
+    from o2pl.fitting.fit_out_of_core import is_streamed
 
     group = control is not None or baseline == "control"
     ends = None if rewards is None else two_numbers(rewards)
@@ -151,8 +151,8 @@ def _streamed(
     """Evaluate one policy out of core, with the options of `o2pl evaluate`."""
     from o2pl.cli.progress import shown
     from o2pl.cluster import connected
-    from o2pl.fitting.evaluating import evaluate_out_of_core, on_ray
-    from o2pl.formats.columns import bad_rows_of
+    from o2pl.fitting.evaluate_out_of_core import evaluate_out_of_core, on_ray
+    from o2pl.formats.log_tables import bad_rows_of
 
     if len(policies) > 1:
         raise InvalidInput(f"policy: found {len(policies)} for a log larger than memory, expected one; or --in-memory")
@@ -175,8 +175,8 @@ def _show(found: Evaluation | Candidates, figure: Path | None) -> None:
 
     from o2pl.evaluation import candidates_report
     from o2pl.evaluation.candidates import Candidates
+    from o2pl.evaluation.evaluation_report import as_table, summary_lines
     from o2pl.evaluation.figures import save_evaluation
-    from o2pl.evaluation.render import as_table, summary_lines
 
     if isinstance(found, Candidates):
         table, lines = candidates_report.as_table(found.overall), candidates_report.summary_lines(found)

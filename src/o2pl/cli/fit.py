@@ -30,8 +30,8 @@ from o2pl.extras import require_extra
 if TYPE_CHECKING:
     from o2pl.data.interactions import Interactions
     from o2pl.fitting.checkpoints import PassCheckpoints
-    from o2pl.fitting.choosing import Fit
-    from o2pl.fitting.out_of_core import Streamed
+    from o2pl.fitting.choice import Fit
+    from o2pl.fitting.fit_out_of_core import Streamed
     from o2pl.protocols import Array
 
 EXAMPLES = "`o2pl fit log.parquet --out model.o2pl --rewards 0,1`; `o2pl evaluate newer.parquet --policy model.o2pl`."
@@ -95,7 +95,7 @@ def fit(
     """
     from o2pl.fitting.candidates import guessed_range
     from o2pl.fitting.checkpoints import PassCheckpoints, fingerprint
-    from o2pl.fitting.out_of_core import Streamed, is_streamed
+    from o2pl.fitting.fit_out_of_core import Streamed, is_streamed
 
     if figure is not None:
         require_extra("plots", "drawing figures")
@@ -158,7 +158,7 @@ def _choose(
 ) -> Any:
     from o2pl.cli.progress import shown
     from o2pl.fitting.candidates import candidates_for, some
-    from o2pl.fitting.choosing import fit as fitted
+    from o2pl.fitting.choice import fit as fitted
 
     ends: Any = log.reward_range
     every = candidates_for(log, ends, seed)
@@ -175,8 +175,8 @@ def _streamed(asked: Streamed) -> Fit:
     """Fit, and save the policy."""
     from o2pl.cli.progress import shown
     from o2pl.fitting.checkpoints import PassCheckpoints, fingerprint, stamps_of
-    from o2pl.fitting.out_of_core import fit_out_of_core
-    from o2pl.formats.columns import bad_rows_of
+    from o2pl.fitting.fit_out_of_core import fit_out_of_core
+    from o2pl.formats.log_tables import bad_rows_of
 
     stamp = fingerprint(stamps_of(asked.log), asked.settings)
     work = PassCheckpoints(asked.out.with_name(f"{asked.out.name}.fitting"), stamp)
@@ -208,8 +208,8 @@ def _improve(log: Interactions, work: PassCheckpoints, incumbent: str, confidenc
     from rich.console import Console
 
     from o2pl.cli.progress import shown
+    from o2pl.fitting.fit_report import improvement_lines, improvement_table
     from o2pl.fitting.improving import improve
-    from o2pl.fitting.render import improvement_lines, improvement_table
     from o2pl.learners.incumbent import SafeImprovement
 
     folds, done = SafeImprovement().folds, 0
@@ -235,7 +235,7 @@ def _show(found: Fit, figure: Path | None) -> None:
     from rich.console import Console
 
     from o2pl.drawing import write_figure
-    from o2pl.fitting.render import as_table, summary_lines
+    from o2pl.fitting.fit_report import as_table, summary_lines
 
     Console(width=max(Console().width, _WIDE)).print(as_table(found))
     _say(["", *summary_lines(found)])

@@ -67,8 +67,8 @@ def forget_person(
 
 def _listed(path: Path) -> list[str]:
     """Return the ids in a file."""
-    from o2pl.formats.columns import bad_rows_of
     from o2pl.formats.files import kind_of_file, read_table
+    from o2pl.formats.log_tables import bad_rows_of
 
     table = read_table(path, bad_rows_of(path, kind_of_file(path), 0))
     if "event_id" not in table.column_names:

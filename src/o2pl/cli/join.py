@@ -41,8 +41,8 @@ def join(
     learned in between is biased.
     """
     from o2pl.formats.batches import joined
-    from o2pl.formats.columns import bad_rows_of
     from o2pl.formats.files import kind_of_file, kind_of_suffix, read_table, write_tables
+    from o2pl.formats.log_tables import bad_rows_of
 
     kind_of_suffix(out)
     tables = []

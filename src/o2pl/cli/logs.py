@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from o2pl.data.interactions import Interactions
-    from o2pl.formats.bad import BadRows
+    from o2pl.formats.bad_rows import BadRows
     from o2pl.validation import RewardRange
 
 _SHOWN = 20  # messages of skipped rows
@@ -19,8 +19,8 @@ def read_and_say(
     log: Path, ends: RewardRange | None, skip_bad: int, *, need_propensities: bool = True, mapping: str | None = None
 ) -> Interactions:
     """Read the log, and print the rows that were skipped."""
-    from o2pl.formats.columns import bad_rows_of, read_log
     from o2pl.formats.files import kind_of_file
+    from o2pl.formats.log_tables import bad_rows_of, read_log
 
     bad = bad_rows_of(log, kind_of_file(log), skip_bad)
     found = read_log(log, reward_range=ends, skip_bad=bad, need_propensities=need_propensities, mapping=mapping)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.evaluation.loop import play
+from o2pl.evaluation.play import play
 from o2pl.extras import missing
 from o2pl.learners import Bandit
 from o2pl.protocols import Floats

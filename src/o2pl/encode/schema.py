@@ -37,7 +37,7 @@ from o2pl.data.frames import (
     word_codes,
 )
 from o2pl.data.records import Records
-from o2pl.encode.names import name_hash
+from o2pl.encode.name_hash import name_hash
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats
 from o2pl.storage import storable

@@ -26,8 +26,8 @@ from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.support import support_of
-from o2pl.evaluation.trust import distrust
 from o2pl.evaluation.unshown import Side
+from o2pl.evaluation.unusable import distrust
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import Target, as_target, with_names
 from o2pl.protocols import Array, Ints, Seed

@@ -34,8 +34,8 @@ from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.sensitivity import Sensitivity, sensitivity
 from o2pl.evaluation.slope import tuned
 from o2pl.evaluation.truncation import clipped_by, cost, truncated
-from o2pl.evaluation.trust import fault
 from o2pl.evaluation.unshown import Model, Side
+from o2pl.evaluation.unusable import fault
 from o2pl.evaluation.values import (
     PolicyColumns,
     columns_of,

@@ -9,7 +9,7 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.judgement import explore, few_rows
-from o2pl.evaluation.trust import SURE, certain, distrust, said_of
+from o2pl.evaluation.unusable import SURE, certain, distrust, said_of
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats
 from o2pl.validation import LEAST_PROPENSITY

@@ -26,8 +26,8 @@ from o2pl.evaluation.intervals import one_more_row
 from o2pl.evaluation.judgement import Judgement, judge
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.support import support_of
-from o2pl.evaluation.trust import distrust
 from o2pl.evaluation.unshown import Side
+from o2pl.evaluation.unusable import distrust
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import Target
 from o2pl.protocols import Floats

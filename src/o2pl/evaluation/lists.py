@@ -29,7 +29,7 @@ from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge
 from o2pl.evaluation.list_estimators import LIST_ESTIMATORS, list_estimates
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.results import Valued
-from o2pl.evaluation.trust import distrust
+from o2pl.evaluation.unusable import distrust
 from o2pl.learners.targets import Target, as_target
 from o2pl.objectives.weights import effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Ints

@@ -30,7 +30,7 @@ from o2pl.evaluation.intervals import check_delta
 from o2pl.evaluation.judgement import Judgement, judge
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.results import Valued
-from o2pl.evaluation.trust import distrust
+from o2pl.evaluation.unusable import distrust
 from o2pl.learners.targets import Target, as_target, with_names
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Array, Floats, Ints

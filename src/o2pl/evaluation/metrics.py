@@ -26,7 +26,7 @@ from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, few_r
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.reward_models import fit_rewards
-from o2pl.evaluation.trust import distrust
+from o2pl.evaluation.unusable import distrust
 from o2pl.evaluation.values import columns_of, estimates_of, headline_of, settings_of
 from o2pl.learners.targets import PolicyRows, Target, as_target, with_names
 from o2pl.objectives.weights import effective_sample_size

@@ -29,8 +29,8 @@ from o2pl.evaluation.intervals import check_delta
 from o2pl.evaluation.judgement import Judgement, judge, no_conclusion
 from o2pl.evaluation.logs import as_log, with_numbers
 from o2pl.evaluation.results import Valued
-from o2pl.evaluation.trust import distrust
 from o2pl.evaluation.unshown import Side
+from o2pl.evaluation.unusable import distrust
 from o2pl.evaluation.values import columns_of
 from o2pl.learners.targets import PolicyRows, Target, as_target, with_names
 from o2pl.objectives.weights import effective_sample_size

@@ -126,12 +126,12 @@ class Evaluation:
         return f", or {off.low:.4g} to {off.high:.4g} if the true odds are off by up to a factor of {off.gamma:g}"
 
     def __str__(self) -> str:
-        from o2pl.evaluation.render import as_text
+        from o2pl.evaluation.evaluation_report import as_text
 
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from o2pl.evaluation.render import as_html
+        from o2pl.evaluation.evaluation_report import as_html
 
         return as_html(self)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl.data.contexts import as_contexts
-from o2pl.encode.naming import column_names, entry_names
+from o2pl.encode.feature_names import column_names, entry_names
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.explaining.explanation import member_name
 from o2pl.explaining.terms import INTERCEPT, sight

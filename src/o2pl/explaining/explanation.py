@@ -25,8 +25,8 @@ from o2pl._core import acting_rows
 from o2pl.data.contexts import is_sparse
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput, nearest
+from o2pl.explaining.action_support import LogSupport, support_in
 from o2pl.explaining.situation import Given, Situation, shown, situation
-from o2pl.explaining.support import LogSupport, support_in
 from o2pl.explaining.terms import INTERCEPT, Compared, Term, hashed_entries, terms_of
 from o2pl.features.hashing import Hashed
 from o2pl.features.user_items import UserItems
@@ -105,20 +105,20 @@ class Explanation:
         return max(0.0, 1 - math.fsum(min(p, alone[action]) for action, p in self.probabilities.items()))
 
     def __str__(self) -> str:
-        from o2pl.explaining.render import as_text
+        from o2pl.explaining.explanation_report import as_text
 
         return as_text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from o2pl.explaining.render import as_html
+        from o2pl.explaining.explanation_report import as_html
 
         return as_html(self)
 
     def figure(self, most: int = 12) -> Figure:
         """Draw bars of the `most` largest contributions. `.savefig("why.png")` saves the figure."""
-        from o2pl.explaining.render import draw_explanation
+        from o2pl.explaining.explanation_report import draw_explanation
 
         return draw_explanation(self, most)
 

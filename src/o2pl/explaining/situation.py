@@ -11,7 +11,7 @@ from o2pl.data.contexts import as_contexts, is_encoded, is_sparse
 from o2pl.data.decisions import Decision, ListDecision
 from o2pl.data.kinds import offer_of
 from o2pl.data.offers import allowed_actions
-from o2pl.encode.naming import column_names, entry_names, shown_values
+from o2pl.encode.feature_names import column_names, entry_names, shown_values
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import ActingParts, acting_among, acting_parts
 from o2pl.protocols import Floats, Ints

@@ -6,11 +6,11 @@ from o2pl.lazily import attributes_of
 
 if TYPE_CHECKING:
     from o2pl.fitting.candidates import Candidate, candidates_for
-    from o2pl.fitting.choosing import Fit, Judged, fit
+    from o2pl.fitting.choice import Fit, Judged, fit
 
 __all__ = ["Candidate", "Fit", "Judged", "candidates_for", "fit"]
 
 __getattr__, __dir__ = attributes_of(
     __name__,
-    {"o2pl.fitting.candidates": "Candidate candidates_for", "o2pl.fitting.choosing": "Fit Judged fit"},
+    {"o2pl.fitting.candidates": "Candidate candidates_for", "o2pl.fitting.choice": "Fit Judged fit"},
 )

@@ -20,7 +20,7 @@ from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
 
 if TYPE_CHECKING:
-    from o2pl.fitting.out_of_core import MakePasses
+    from o2pl.fitting.fit_out_of_core import MakePasses
 
 STRIPE = 2**17  # rows
 _DEATHS = 3  # limit of deaths of one worker in one pass

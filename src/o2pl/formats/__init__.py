@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from o2pl.lazily import attributes_of
 
 if TYPE_CHECKING:
-    from o2pl.formats.columns import read_log
     from o2pl.formats.describing import describe
+    from o2pl.formats.log_tables import read_log
     from o2pl.formats.obp import from_obp, to_obp
 
 __all__ = ["describe", "from_obp", "read_log", "to_obp"]
@@ -14,7 +14,7 @@ __all__ = ["describe", "from_obp", "read_log", "to_obp"]
 __getattr__, __dir__ = attributes_of(
     __name__,
     {
-        "o2pl.formats.columns": "read_log",
+        "o2pl.formats.log_tables": "read_log",
         "o2pl.formats.describing": "describe",
         "o2pl.formats.obp": "from_obp to_obp",
     },

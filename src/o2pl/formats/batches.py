@@ -11,10 +11,10 @@ from o2pl.data.many_decisions import Decisions
 from o2pl.engine.decider import Decider
 from o2pl.engine.many import decide_many
 from o2pl.errors import InvalidInput
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.context_columns import contexts_of, named_columns
 from o2pl.formats.files import noted
-from o2pl.formats.nested import ROLES
+from o2pl.formats.json_columns import ROLES
 from o2pl.protocols import Floats
 
 _DECIDED = ("event_id", "action", "propensity", "reward")  # columns that a table of contexts may not have

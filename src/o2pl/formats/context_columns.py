@@ -18,10 +18,10 @@ from o2pl.data.vw_json import as_json
 from o2pl.encode.json_sets import json_sets
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import not_context
 from o2pl.formats.hashed_column import HASHED, has_hashes, hashed_sets
-from o2pl.formats.nested import ROLES
+from o2pl.formats.json_columns import ROLES
 from o2pl.protocols import Array
 from o2pl.threads import ahead
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.blocks import Block, blocks_of, numbered
 from o2pl.formats.dsjson_table import Lines, fast_table, scan_lines
 from o2pl.formats.rows import rows_of

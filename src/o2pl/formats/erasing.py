@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import kind_of_suffix, read_tables, write_tables
 
 

@@ -13,10 +13,10 @@ from typing import IO, Any, NamedTuple
 
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
-from o2pl.formats.mapped import Mapping, read_mapped
-from o2pl.formats.nested import flat_lists, json_contexts
+from o2pl.formats.json_columns import flat_lists, json_contexts
+from o2pl.formats.mapping import Mapping, read_mapped
 from o2pl.formats.vw_forms import is_vw_line
 from o2pl.formats.vw_text import read_vw_text
 from o2pl.formats.vw_writing import write_vw_text

@@ -21,7 +21,7 @@ import numpy as np
 from o2pl import _core
 from o2pl.data.vw_events import BLANKS, BadLine, event_row
 from o2pl.extras import extra
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.blocks import Block, blocks_of, numbered, texts_at
 from o2pl.formats.hashed_column import HASHED, hashed_column
 from o2pl.formats.vw_forms import Rows, form_of, rows_by_line, slot_rows

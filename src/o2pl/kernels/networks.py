@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.contexts import ActionSets, as_contexts
-from o2pl.kernels.card import find_device
+from o2pl.kernels.gpu import find_device
 from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.penalty import Tangent

@@ -10,11 +10,11 @@ import numpy as np
 from o2pl.data.contexts import SparseRows, is_sparse
 from o2pl.features.plan import FeaturePlan, planned_features
 from o2pl.kernels.actionwise import actionwise_value
-from o2pl.kernels.card import CardValue
 from o2pl.kernels.dense import HELD as LAID_OUT
 from o2pl.kernels.dense import as_they_are, dense_value, laid_out
 from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.gaussian import gaussian_value
+from o2pl.kernels.gpu import GpuValue
 from o2pl.kernels.linear import HELD, Features, HeldFeatures
 from o2pl.kernels.networks import network_value
 from o2pl.kernels.registry import MemberProblem, fused_value
@@ -82,7 +82,7 @@ def _on_card(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, Softmax)
     held = problem.shared.setdefault((id(problem.seen), problem.start, "card"), {})
     features = rows_of_features(problem)
-    return CardValue(problem.log, features, problem.width, problem.policy.n_actions, problem.device, held=held)
+    return GpuValue(problem.log, features, problem.width, problem.policy.n_actions, problem.device, held=held)
 
 
 @fused_value(Gaussian, Pessimistic, "dense")

@@ -28,11 +28,11 @@ from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
 from o2pl.explaining.explained import Explainable
 from o2pl.features import Hashed, UserItems
-from o2pl.kernels.card import check_device, find_device
+from o2pl.kernels.gpu import check_device, find_device
 from o2pl.kernels.registry import has_card
 from o2pl.learners.action_set import add_action, remove_action
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.kinds import (
+from o2pl.learners.policy_kinds import (
     BY_CONTEXTS,
     OF_KINDS,
     check_policy,

@@ -13,7 +13,7 @@ from o2pl.engine.schedules import SELDOM, Replay, Schedule
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Standardise, UserItems
 from o2pl.learners.discrete import DiscreteEstimator
-from o2pl.learners.held_out import Verdict
+from o2pl.learners.improvement_candidates import Verdict
 from o2pl.learners.incumbent import SafeImprovement
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import ActionWise, Neural, NeuralSets

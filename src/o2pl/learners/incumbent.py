@@ -29,7 +29,7 @@ from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
 from o2pl.kernels.registry import featurise
-from o2pl.learners.held_out import (
+from o2pl.learners.improvement_candidates import (
     Imitation,
     Kept,
     Probabilities,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from o2pl.lazily import attributes_of
 
 if TYPE_CHECKING:
-    from o2pl.evaluation.loop import play, regret
+    from o2pl.evaluation.play import play, regret
     from o2pl.simulation.comparing import LearnerComparison, compare
     from o2pl.simulation.engines import InProcess, Local, Ray
     from o2pl.simulation.experiment import Cell, Experiment, Options, Size, Unit
@@ -42,7 +42,7 @@ __all__ = [
 __getattr__, __dir__ = attributes_of(
     __name__,
     {
-        "o2pl.evaluation.loop": "play regret",
+        "o2pl.evaluation.play": "play regret",
         "o2pl.simulation.comparing": "LearnerComparison compare",
         "o2pl.simulation.engines": "InProcess Local Ray",
         "o2pl.simulation.experiment": "Cell Experiment Options Size Unit",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.evaluation.loop import play, regret
+from o2pl.evaluation.play import play, regret
 from o2pl.learners import O2PL, Run
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Environment, Ints, Rounds

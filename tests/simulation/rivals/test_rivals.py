@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 from sklearn.base import clone
 
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.loop import play
+from o2pl.evaluation.play import play
 from o2pl.simulation.rivals import OFFLINE_RIVALS, RIVALS
 
 RANGE = (-2.0, 3.0)  # not the default one

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.drawing import new_figure, tidy
-from o2pl.evaluation.loop import play
+from o2pl.evaluation.play import play
 from o2pl.protocols import Floats
 from o2pl.simulation.description import OF_THE_RUN, described
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.drawing import new_figure, tidy
-from o2pl.evaluation.loop import play_timed
+from o2pl.evaluation.play import play_timed
 from o2pl.learners import ContinuousBandit
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Floats

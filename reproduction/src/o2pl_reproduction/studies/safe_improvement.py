@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.learners.held_out import random_loss
+from o2pl.learners.improvement_candidates import random_loss
 from o2pl.learners.incumbent import SafeImprovement, clone, improved
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.pessimistic import Pessimistic

@@ -16,7 +16,7 @@ import numpy as np
 
 from o2pl.drawing import new_figure, tidy
 from o2pl.engine.schedules import as_schedule
-from o2pl.evaluation.loop import play
+from o2pl.evaluation.play import play
 from o2pl.protocols import Environment, Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES

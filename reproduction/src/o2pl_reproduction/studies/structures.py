@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.evaluation.loop import play
+from o2pl.evaluation.play import play
 from o2pl.simulation.description import built
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.units import world_of

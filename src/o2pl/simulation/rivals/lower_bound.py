@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
-from o2pl.learners.held_out import held_out_columns, verdicts
+from o2pl.learners.improvement_candidates import held_out_columns, verdicts
 from o2pl.learners.incumbent import clone
 from o2pl.learners.params import Parameters
 from o2pl.objectives.weights import importance_weights

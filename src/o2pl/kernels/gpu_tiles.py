@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
-from o2pl.kernels.card_parts import ObjectiveKind, Rows, parts
+from o2pl.kernels.gpu_parts import ObjectiveKind, Rows, parts
 
 try:
     from jax.experimental.pallas import triton

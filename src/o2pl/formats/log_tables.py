@@ -31,11 +31,11 @@ from o2pl.data.frames import arrow_table, is_frame
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.context_columns import contexts_of, decisions_of_slots, has_slots, named_columns
 from o2pl.formats.files import kind_of_file, read_table
-from o2pl.formats.mapped import mapping_of
-from o2pl.formats.nested import with_lists
+from o2pl.formats.json_columns import with_lists
+from o2pl.formats.mapping import mapping_of
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
 from o2pl.validation import RewardRange

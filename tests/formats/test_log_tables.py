@@ -18,9 +18,9 @@ from o2pl.data.decisions import number_of
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.sets import dictionary_sets
 from o2pl.formats import read_log
-from o2pl.formats.bad import BadRows
-from o2pl.formats.columns import bad_rows_of
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import read_tables, write_tables
+from o2pl.formats.log_tables import bad_rows_of
 
 COLUMNS: dict[str, Any] = {
     "age": [30.0, 41.5, 22.0, 35.0],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl.explaining.render import as_html, draw_explanation, heading
+from o2pl.explaining.explanation_report import as_html, draw_explanation, heading
 
 
 @pytest.fixture(scope="module")

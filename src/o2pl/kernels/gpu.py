@@ -31,7 +31,7 @@ class Piece(NamedTuple):
     n: int
     X: tuple[Any, ...]  # features, [m, d]; or two halves
     scale: Floats  # divisors of the features, [d]
-    rows: Any  # `card_parts.Rows`, [m] each
+    rows: Any  # `gpu_parts.Rows`, [m] each
 
 
 def find_device(name: str) -> Any:
@@ -73,7 +73,7 @@ def check_room(device: Any, n: int, width: int, n_actions: int, controlled: bool
         )
 
 
-class CardValue:
+class GpuValue:
     """θ -> V(π_θ) and its gradient, of a linear softmax. `dtype`: of the features in plain XLA.
 
     `interpret`: the fused tiles without a GPU, slowly, for tests.
@@ -86,24 +86,24 @@ class CardValue:
         interpret: bool = False, held: dict[Any, Any] | None = None,
     ) -> None:  # fmt: skip
         """held: features on the card, for functions that have them in common."""
-        from o2pl.kernels import card_parts, card_tiles
-        from o2pl.kernels.card_blocks import BLOCK, blocks
+        from o2pl.kernels import gpu_parts, gpu_tiles
+        from o2pl.kernels.gpu_blocks import BLOCK, blocks
 
         self.log, self._shape, self._dtype = log, (n_actions, width), np.dtype(dtype)
         self._device = find_device(device)
         outcome = isinstance(log, OutcomeLog)
         controlled = not outcome and log.control is not None
-        self._kind = card_parts.ObjectiveKind(
+        self._kind = gpu_parts.ObjectiveKind(
             outcome, bool(outcome and log.competing), log.weights is not None, controlled
         )
         n = len(log.actions)
         check_room(self._device, n, width, n_actions, controlled)
         largest = _largest_cotangent(log)
-        fits = card_tiles.fits(width, n_actions, largest) and self._dtype == np.float32
+        fits = gpu_tiles.fits(width, n_actions, largest) and self._dtype == np.float32
         self.tiled = interpret or (fits and device == "gpu" and n * width >= _LONG)
         if self.tiled:
-            tiles = card_tiles.tiles_for(width, outcome)
-            self._program = card_tiles.tiled(self._kind, n_actions, width, tiles, interpret)
+            tiles = gpu_tiles.tiles_for(width, outcome)
+            self._program = gpu_tiles.tiled(self._kind, n_actions, width, tiles, interpret)
             self._aligned = tiles.rows * tiles.programs
         else:
             self._program, self._aligned = blocks(self._kind, n_actions), BLOCK
@@ -118,7 +118,7 @@ class CardValue:
             ) from error
 
     def _loaded(self, features: Features, held: dict[Any, Any]) -> Iterator[Piece]:
-        from o2pl.kernels.card_parts import Rows
+        from o2pl.kernels.gpu_parts import Rows
 
         jax, (n_actions, width) = jax_module(), self._shape
         n = len(self.log.actions)
@@ -137,7 +137,7 @@ class CardValue:
 
     def _features(self, features: Features, own: slice, room: int) -> tuple[tuple[Any, ...], Floats]:
         """Return the features on the GPU in the program's form, and their divisors."""
-        from o2pl.kernels.card_tiles import halves
+        from o2pl.kernels.gpu_tiles import halves
 
         X = np.zeros((room, self._shape[1]), self._dtype)
         for first in range(own.start, own.stop, _STRETCH):

@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from o2pl.encode.names import name_hash
+from o2pl.encode.name_hash import name_hash
 
 
 def test_hashes_stay_what_they_are() -> None:
     known = {"user.id=u17": 4116097828, "user.age": 4000801328, "": 0, "città=Ærø": 3612434409}
     assert {name: name_hash(name) for name in known} == known
-    elsewhere = "from o2pl.encode.names import name_hash; print(name_hash('user.id=u17'))"
+    elsewhere = "from o2pl.encode.name_hash import name_hash; print(name_hash('user.id=u17'))"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     found = subprocess.run(
         [sys.executable, "-c", elsewhere], capture_output=True, text=True, check=True, env=environment

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from o2pl.evaluation.judgement import judge
-from o2pl.fitting.choosing import Fit, Judged
-from o2pl.fitting.render import as_text, improvement_table
-from o2pl.learners.held_out import Verdict
+from o2pl.fitting.choice import Fit, Judged
+from o2pl.fitting.fit_report import as_text, improvement_table
+from o2pl.learners.improvement_candidates import Verdict
 
 
 def judged(name: str, value: float, low: float, high: float, gain: float, at_least: float, rows: float) -> Judged:

@@ -4,7 +4,7 @@ Scores are Z [rows, columns], whose first K columns are actions. Each row has su
 D [rows, columns], one per part of the gradient. Rows that are not `inside` the log contribute 0. The result equals
 `PessimisticLog.partial` and `OutcomeLog.partial`.
 
-This file, `card_tiles` and `card_blocks` import only JAX.
+This file, `gpu_tiles` and `gpu_blocks` import only JAX.
 """
 
 from __future__ import annotations

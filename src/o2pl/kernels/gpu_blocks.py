@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from o2pl.kernels.card_parts import ObjectiveKind, Rows, parts
+from o2pl.kernels.gpu_parts import ObjectiveKind, Rows, parts
 
 BLOCK = 2**15  # rows
 

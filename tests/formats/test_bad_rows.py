@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from o2pl import InvalidInput
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 
 
 def test_none_is_tolerated_unless_said() -> None:

@@ -17,7 +17,7 @@ from typing import IO, Any
 from o2pl.data.records import parser
 from o2pl.errors import InvalidInput, nearest
 from o2pl.extras import extra
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 
 ROLES = ("context", "items", "ids", "chosen", "reward", "propensity", "id", "time")
 _STEP = re.compile(r"""\.([\w-]+)|\[(\d+|\*)\]|\["([^"]+)"\]""")

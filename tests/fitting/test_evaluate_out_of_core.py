@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import o2pl
 from o2pl.cli import app
 from o2pl.errors import InvalidInput
-from o2pl.fitting import streaming
-from o2pl.fitting.evaluating import evaluate_out_of_core, on_ray
-from o2pl.fitting.streaming import sampled
+from o2pl.fitting import large_logs
+from o2pl.fitting.evaluate_out_of_core import evaluate_out_of_core, on_ray
+from o2pl.fitting.large_logs import sampled
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
 
@@ -26,7 +26,7 @@ N, SAMPLE = 6000, 1000
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(streaming, "SAMPLE", SAMPLE)
+    monkeypatch.setattr(large_logs, "SAMPLE", SAMPLE)
     return write_parquet(tmp_path / "log", N)
 
 
@@ -95,7 +95,7 @@ def test_ray_finds_the_same_though_a_worker_dies(log: Path, policy: Any, ray_clu
 
 
 def test_a_log_that_is_hardly_longer_than_a_sample_is_sent_back(log: Path, policy: Any) -> None:
-    streaming.SAMPLE = 5000
+    large_logs.SAMPLE = 5000
     with pytest.raises(InvalidInput, match="found 6,000 rows, expected at least twice the sample; use --in-memory"):
         evaluate_out_of_core(log, policy)
 

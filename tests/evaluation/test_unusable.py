@@ -9,7 +9,7 @@ from tests.evaluation.cases import log_of, policy
 import o2pl
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.trust import arriving, distrust, repetition
+from o2pl.evaluation.unusable import arriving, distrust, repetition
 
 
 def said(log: Interactions) -> str:

@@ -12,7 +12,7 @@ from o2pl.evaluation import held_out
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_of
 from o2pl.fitting.candidates import Candidate
-from o2pl.fitting.choosing import FEW, Fit, fit, held_out_parts
+from o2pl.fitting.choice import FEW, Fit, fit, held_out_parts
 from o2pl.theory.inequality import refutes
 
 K, D = 3, 3

@@ -22,9 +22,9 @@ from o2pl.data.log import Log
 from o2pl.engine.engine import Engine
 from o2pl.errors import InvalidInput
 from o2pl.fitting.candidates import guessed_range
-from o2pl.formats.bad import BadRows
-from o2pl.formats.columns import log_of
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import parquet_size, parquet_tables
+from o2pl.formats.log_tables import log_of
 from o2pl.protocols import Ints
 from o2pl.validation import RewardRange, check_counted_from_zero
 

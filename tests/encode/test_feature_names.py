@@ -9,7 +9,7 @@ from o2pl.data.contexts import ActionSets
 from o2pl.data.kinds import OFFER
 from o2pl.data.offers import Offer
 from o2pl.encode import Encoder
-from o2pl.encode.naming import column_names, entry_names, shown_values
+from o2pl.encode.feature_names import column_names, entry_names, shown_values
 
 NESTED = {"user": {"id": "u1", "age": 31, "likes": ["jazz", 2.5]}, "hour": "7", "new": True, "none": None}
 

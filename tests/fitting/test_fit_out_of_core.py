@@ -9,9 +9,9 @@ from tests.fitting.parquet_logs import write_parquet
 
 import o2pl
 from o2pl.errors import InvalidInput
-from o2pl.fitting import streaming
+from o2pl.fitting import large_logs
 from o2pl.fitting.checkpoints import PassCheckpoints
-from o2pl.fitting.out_of_core import bytes_in, fit_out_of_core, free_memory, larger_than
+from o2pl.fitting.fit_out_of_core import bytes_in, fit_out_of_core, free_memory, larger_than
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
 
@@ -40,7 +40,7 @@ def test_parquet_is_compared_with_the_memory_there_is(tmp_path: Path) -> None:
 def test_candidates_are_compared_on_a_sample_and_the_best_learns_from_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "SAMPLE", 900)
+    monkeypatch.setattr(large_logs, "SAMPLE", 900)
     log = write_parquet(tmp_path / "log", 3000)
     only = ["bandit linear competing", "bandit linear independent"]
     rows = []

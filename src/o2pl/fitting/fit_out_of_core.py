@@ -18,10 +18,10 @@ from o2pl.errors import InvalidInput, nearest
 from o2pl.extras import require_extra
 from o2pl.fitting.candidates import Candidate, candidates_for, named, some
 from o2pl.fitting.checkpoints import PassCheckpoints
-from o2pl.fitting.choosing import Fit, Told, fit
+from o2pl.fitting.choice import Fit, Told, fit
+from o2pl.fitting.large_logs import FirstPass, Read, begin, copy_log, scan
 from o2pl.fitting.passes import BlockPasses, Passed
-from o2pl.fitting.streaming import FirstPass, Read, begin, copy_log, scan
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import kind_of_file, parquet_size
 from o2pl.validation import RewardRange
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from o2pl.drawing import new_figure, tidy
 from o2pl.evaluation.judgement import advice
-from o2pl.fitting.choosing import Fit
-from o2pl.learners.held_out import Verdict
+from o2pl.fitting.choice import Fit
+from o2pl.learners.improvement_candidates import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

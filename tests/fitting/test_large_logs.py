@@ -15,10 +15,10 @@ from tests.fitting.parquet_logs import write_parquet
 
 import o2pl
 from o2pl.errors import InvalidInput
-from o2pl.fitting import streaming
-from o2pl.fitting.streaming import begin, copy_log, scan
+from o2pl.fitting import large_logs
+from o2pl.fitting.large_logs import begin, copy_log, scan
 from o2pl.formats import files
-from o2pl.formats.bad import BadRows
+from o2pl.formats.bad_rows import BadRows
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
 
@@ -35,7 +35,7 @@ def test_one_pass_says_what_there_is(log: Path, monkeypatch: pytest.MonkeyPatch)
     assert (found.rows, found.n_actions, found.action_names) == (3000, 3, ("blue", "green", "red"))
     assert found.reward_range == (0.0, 1.0)
     np.testing.assert_array_equal(found.sample.actions, whole.actions)  # no longer than a sample: all rows
-    monkeypatch.setattr(streaming, "SAMPLE", 500)
+    monkeypatch.setattr(large_logs, "SAMPLE", 500)
     sample = scan(log, None, BadRows("log"), 0).sample
     assert len(sample) == 500
     x = np.asarray(whole.contexts["x0"])
@@ -54,7 +54,7 @@ def test_the_copy_is_what_a_learner_reads_in_memory(log: Path, tmp_path: Path) -
     for name in ("contexts", "actions", "rewards", "propensities"):
         np.testing.assert_array_equal(getattr(mapped, name), getattr(expected, name))
     size = sum(file.stat().st_size for file in (tmp_path / "copy").iterdir())
-    assert size == 3000 * streaming.bytes_of_a_row(engine.log)
+    assert size == 3000 * large_logs.bytes_of_a_row(engine.log)
 
 
 def test_a_bad_row_is_named_by_its_number_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import o2pl
-from o2pl.explaining.support import support_in
+from o2pl.explaining.action_support import support_in
 
 
 def log_of(n: int) -> o2pl.Interactions:

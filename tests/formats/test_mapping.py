@@ -12,8 +12,8 @@ import pytest
 
 import o2pl
 from o2pl import InvalidInput
-from o2pl.formats.bad import BadRows
-from o2pl.formats.mapped import mapping_of, read_mapped
+from o2pl.formats.bad_rows import BadRows
+from o2pl.formats.mapping import mapping_of, read_mapped
 
 MAP = "context=$.user, items=$.candidates[*], chosen=$.shown, reward=$.click, propensity=$.p"
 EVENT: dict[str, Any] = {

@@ -26,8 +26,8 @@ from o2pl.evaluation.reward_models import RewardModel, fit_rewards
 from o2pl.evaluation.support import Support, largest_shown, support_of
 from o2pl.evaluation.unshown import Side
 from o2pl.evaluation.values import columns_of, headline_of, wider
-from o2pl.fitting.streaming import Read, named_alike, rows_of, sampled, scan
-from o2pl.formats.bad import BadRows
+from o2pl.fitting.large_logs import Read, named_alike, rows_of, sampled, scan
+from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import ParquetPart, parquet_parts, part_tables
 from o2pl.learners.targets import as_target, with_names
 from o2pl.protocols import Floats, Ints

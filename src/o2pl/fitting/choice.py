@@ -95,13 +95,13 @@ class Fit:
         return self.judgement.sentence(f" (jointly for all candidates){least}{if_right}")
 
     def __str__(self) -> str:
-        from o2pl.fitting.render import as_text
+        from o2pl.fitting.fit_report import as_text
 
         return as_text(self)
 
     def figure(self) -> Any:
         """Draw all candidates with their intervals, and the logging policy, as a matplotlib figure."""
-        from o2pl.fitting.render import draw_fit
+        from o2pl.fitting.fit_report import draw_fit
 
         return draw_fit(self)
 

@@ -12,7 +12,7 @@ import pytest
 
 import o2pl
 from o2pl import InvalidInput
-from o2pl.formats.nested import flat_lists, json_contexts, numbers_table, pairs_of, renamed
+from o2pl.formats.json_columns import flat_lists, json_contexts, numbers_table, pairs_of, renamed
 
 REST: dict[str, list[Any]] = {"reward": [1.0, 0.0], "propensity": [0.5, 0.5]}
 

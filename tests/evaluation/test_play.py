@@ -8,7 +8,7 @@ import pytest
 from o2pl import O2PL
 from o2pl.data.decisions import Decision
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.loop import play, regret
+from o2pl.evaluation.play import play, regret
 from o2pl.learners.base import Run
 
 

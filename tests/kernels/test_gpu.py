@@ -10,13 +10,13 @@ import pytest
 import o2pl
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
-from o2pl.kernels import card, registry
-from o2pl.kernels.card import CardValue, bytes_needed, check_device, check_room, find_device
+from o2pl.kernels import gpu, registry
+from o2pl.kernels.gpu import GpuValue, bytes_needed, check_device, check_room, find_device
 from o2pl.objectives import Outcome, Pessimistic, PolicyValue, ridge_control
 from o2pl.policies import Softmax
 
 jax = pytest.importorskip("jax")
-card_tiles = pytest.importorskip("o2pl.kernels.card_tiles")
+gpu_tiles = pytest.importorskip("o2pl.kernels.gpu_tiles")
 WITHOUT_GPU = jax.devices()[0].platform == "cpu"
 OBJECTIVES = {
     "pessimistic": Pessimistic(0.3, baseline="mean", l2=0.2),
@@ -56,11 +56,11 @@ def test_plain_xla_and_tiles_are_the_parts(name: str, control: bool, weighed: bo
     n, d, K = 3000, 7, 5
     X, log, params = a_problem(objective, n, d, K, weighed, control)
     expected = PolicyValue(Softmax(K), X.astype(np.float64), log, objective.extra)(params)
-    double = CardValue(log, X.__getitem__, d, K, "xla", dtype=np.float64)(params)
+    double = GpuValue(log, X.__getitem__, d, K, "xla", dtype=np.float64)(params)
     assert max(far(double, expected)) < 1e-10
-    single = CardValue(log, X.__getitem__, d, K, "xla")(params)
+    single = GpuValue(log, X.__getitem__, d, K, "xla")(params)
     assert max(far(single, expected)) < 2e-6
-    tiles = CardValue(log, X.__getitem__, d, K, "xla", interpret=True)
+    tiles = GpuValue(log, X.__getitem__, d, K, "xla", interpret=True)
     value, gradient = far(tiles(params), expected)
     assert value < 2e-7
     assert gradient < 1e-3
@@ -70,17 +70,17 @@ def test_plain_xla_and_tiles_are_the_parts(name: str, control: bool, weighed: bo
 def test_tiles_of_every_shape(d: int, K: int) -> None:
     X, log, params = a_problem(OBJECTIVES["pessimistic"], 700, d, K, False, False)
     expected = PolicyValue(Softmax(K), X.astype(np.float64), log)(params)
-    value, gradient = far(CardValue(log, X.__getitem__, d, K, "xla", interpret=True)(params), expected)
+    value, gradient = far(GpuValue(log, X.__getitem__, d, K, "xla", interpret=True)(params), expected)
     assert value < 1e-6
     assert gradient < 3e-3 or K == 1  # so few rows leave some of the rounding; of one action there is no gradient
 
 
 def test_a_log_in_several_pieces_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     X, log, params = a_problem(OBJECTIVES["pessimistic"], 70_000, 3, 4, False, True)
-    whole = CardValue(log, X.__getitem__, 3, 4, "xla", dtype=np.float64)
+    whole = GpuValue(log, X.__getitem__, 3, 4, "xla", dtype=np.float64)
     assert len(whole._pieces) == 1
-    monkeypatch.setattr(card, "_MOST", 2**17)
-    cut = CardValue(log, X.__getitem__, 3, 4, "xla", dtype=np.float64)
+    monkeypatch.setattr(gpu, "_MOST", 2**17)
+    cut = GpuValue(log, X.__getitem__, 3, 4, "xla", dtype=np.float64)
     assert len(cut._pieces) == 3
     assert max(far(cut(params), whole(params))) < 1e-12
 
@@ -88,7 +88,7 @@ def test_a_log_in_several_pieces_is_one(monkeypatch: pytest.MonkeyPatch) -> None
 def test_members_with_the_same_features_have_them_in_common() -> None:
     X, log, _ = a_problem(OBJECTIVES["competing"], 500, 3, 4, False, False)
     held: dict[Any, Any] = {}
-    one, two = (CardValue(log, X.__getitem__, 3, 4, "xla", held=held) for _ in range(2))
+    one, two = (GpuValue(log, X.__getitem__, 3, 4, "xla", held=held) for _ in range(2))
     assert one._pieces[0].X[0] is two._pieces[0].X[0]
 
 
@@ -134,9 +134,9 @@ def test_unknown_devices_and_policies_without_a_kernel_are_refused() -> None:
 
 
 def test_without_triton_there_are_no_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert card_tiles.fits(20, 5, 1.0)
-    monkeypatch.setattr(card_tiles, "triton", None)
-    assert not card_tiles.fits(20, 5, 1.0)
+    assert gpu_tiles.fits(20, 5, 1.0)
+    monkeypatch.setattr(gpu_tiles, "triton", None)
+    assert not gpu_tiles.fits(20, 5, 1.0)
 
 
 def test_what_is_registered_for_cards() -> None:
@@ -147,7 +147,7 @@ def test_what_is_registered_for_cards() -> None:
 @pytest.mark.gpu
 def test_tiles_on_a_gpu() -> None:
     X, log, params = a_problem(OBJECTIVES["pessimistic"], 400_000, 20, 5, False, True)
-    there = CardValue(log, X.__getitem__, 20, 5, "gpu")
+    there = GpuValue(log, X.__getitem__, 20, 5, "gpu")
     assert there.tiled
     value, gradient = far(there(params), PolicyValue(Softmax(5), X.astype(np.float64), log)(params))
     assert value < 1e-6
