@@ -31,7 +31,7 @@ from benchmarks.data import World
 from benchmarks.internals import standardised
 from benchmarks.measure import Row, Skipped, means, of_pairs
 from benchmarks.rounds import our_loop
-from o2pl.extras import missing
+from o2pl.extras import missing_extra
 from o2pl.simulation.worlds import WORLDS, Classification, ParquetSet, catalogue
 from o2pl.simulation.worlds.datasets import FOLDER_VARIABLE
 
@@ -113,7 +113,7 @@ def play(side: str, seed: int, rounds: int, data: str | None) -> dict[str, float
 def cpu(way: str, folder: bool, rounds: int = 5000, seeds: int = 3) -> Row:
     """CPU seconds of the default learner and of VW Greedy, all sets of one seed at a time."""
     data = os.environ.get(FOLDER_VARIABLE) if folder else None
-    if missing("vw"):
+    if missing_extra("vw"):
         raise Skipped("found no package vowpalwabbit")
     if folder and not data:
         raise Skipped(f"needs the folder of data sets in {FOLDER_VARIABLE}")

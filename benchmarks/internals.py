@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from o2pl.cluster import connected as connected
+from o2pl.cluster import connected_cluster as connected_cluster
 from o2pl.data.contexts import ActionSets, SparseRows
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log as Log
@@ -39,7 +39,6 @@ from o2pl.policies.gaussian import Gaussian
 from o2pl.protocols import Floats, Ints, ValueAndGradient
 from o2pl.simulation.rivals.cats import CATS as CATS
 from o2pl.simulation.rivals.cats import TUNED as TUNED
-from o2pl.storage import decode as decode
 
 SETTINGS = Pessimistic(penalty=0.1, baseline="mean", l2=0.1)
 

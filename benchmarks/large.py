@@ -26,7 +26,7 @@ from benchmarks.internals import (
     RayPasses,
     Softmax,
     begin,
-    connected,
+    connected_cluster,
     copy_log,
     find_value,
     scan,
@@ -35,7 +35,7 @@ from benchmarks.measure import Row, of_pairs, rates
 from benchmarks.peers import Child
 from o2pl import Bandit, load
 from o2pl.data.interactions import Interactions
-from o2pl.extras import missing
+from o2pl.extras import missing_extra
 from o2pl.protocols import Array, Floats
 
 WIDTH, ACTIONS, FRESH = 20, 5, 20_000
@@ -179,10 +179,13 @@ def passes(rows: int = 10**7, repeats: int = 5) -> Row:
 
 def on_ray(rows: int = 2 * 10**6, repeats: int = 5) -> Row:
     """Rows a second of one evaluation by two workers of a local Ray, beside one."""
-    if missing("ray"):
+    if missing_extra("ray"):
         raise ModuleNotFoundError("ray is not installed")
 
-    with _mapped(rows) as (log, _), connected(workers=3) as cluster:  # three workers in all, never at work together
+    with (
+        _mapped(rows) as (log, _),
+        connected_cluster(workers=3) as cluster,
+    ):  # three workers in all, never at work together
         problem, params = _problem(log.columns)
         made = [RayPasses(log, Path(), _once, None, cluster, workers, print) for workers in (2, 1)]
         two, one = (each.prepared(problem, None)[1] for each in made)

@@ -1,5 +1,5 @@
 // The objective of a linear softmax on sparse rows and its gradient, by hand for this machine: the work of
-// o2pl.learners.kernels.sparse.sparse_objective without a control variate, on one thread.
+// o2pl.kernels.sparse without a control variate, on one thread.
 
 #include <algorithm>
 #include <cmath>

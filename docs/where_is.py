@@ -41,7 +41,7 @@ ROWS = [  # where is …?  (name, or folder/name)
     ("candidates on held-out rows, and the best of them", "fitting/fit"),
     ("a fit of a log larger than memory", "fit_out_of_core"),
     ("logs from files", "read_log"),
-    ("the files of learners", "storage/encode"),
+    ("the files of learners", "encode_for_storage"),
     ("the service's routes", "make_app"),
     ("the training process", "Trainer"),
     ("learners compared in worlds", "simulation/compare"),

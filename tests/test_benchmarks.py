@@ -22,7 +22,7 @@ from benchmarks.table import BENCH, DEFAULT, ELSEWHERE, GROUPS
 from rich.console import Console
 
 from o2pl import O2PL
-from o2pl.extras import missing
+from o2pl.extras import missing_extra
 
 # -- how a row is measured
 
@@ -135,7 +135,7 @@ def test_the_default_learner_leads_and_is_one_constant(monkeypatch: pytest.Monke
             super().__init__(n_actions, policy="linear", schedule="replay", random_state=random_state)
 
     monkeypatch.setattr(default, "DEFAULT", Other)
-    if not missing("vw"):
+    if not missing_extra("vw"):
         for name in ("default_loop_4x3", "default_act"):
             command.measured(BENCH[name], quick=True)
             assert set(made) == {3 if name == "default_loop_4x3" else 5}
@@ -147,7 +147,7 @@ def test_the_default_learner_leads_and_is_one_constant(monkeypatch: pytest.Monke
 
 
 def test_a_folder_without_sets_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if missing("vw"):
+    if missing_extra("vw"):
         pytest.skip("found no package vowpalwabbit")
     monkeypatch.setenv("O2PL_DATA", str(tmp_path))
     with pytest.raises(Skipped, match="found no data sets in"):
@@ -155,7 +155,7 @@ def test_a_folder_without_sets_is_said(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_both_drivers_and_both_loops_learn_the_same_set(tmp_path: Path) -> None:
-    if missing("vw"):
+    if missing_extra("vw"):
         pytest.skip("found no package vowpalwabbit")
     *_, digits = bakeoff.sampled(None, seed=0, rounds=1500)
     earned = {side: made(digits, 0, str(tmp_path))() for side, made in bakeoff.SIDES.items()}
@@ -165,7 +165,7 @@ def test_both_drivers_and_both_loops_learn_the_same_set(tmp_path: Path) -> None:
 
 
 def test_the_peers_exploration_is_what_the_row_says() -> None:
-    if missing("vw"):
+    if missing_extra("vw"):
         pytest.skip("found no package vowpalwabbit")
     contexts, table = logistic_bandit(300, 4, 3)
     for options, least in ((vw.GREEDY, 0.0), (vw.AS_IT_COMES, 0.05 / 3)):

@@ -6,13 +6,13 @@ import os
 
 import pytest
 
-from o2pl.cluster import ONE_THREAD, cores, environment
+from o2pl.cluster import ONE_THREAD, cluster_environment, cores
 
 
 def test_the_environment_is_as_it_was_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    with environment(ONE_THREAD):
+    with cluster_environment(ONE_THREAD):
         assert os.environ["OMP_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == "1"
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "MKL_NUM_THREADS" not in os.environ

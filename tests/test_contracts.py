@@ -31,8 +31,8 @@ from o2pl.policies import (
     UniformMixture,
 )
 from o2pl.policies.likelihood import log_likelihood, log_probabilities, probabilities
-from o2pl.policies.sampling import draw_rows
-from o2pl.storage import decode, encode
+from o2pl.policies.sampling import sample_rows
+from o2pl.storage import decode_from_storage, encode_for_storage
 
 N, D = 40, 4
 
@@ -163,7 +163,7 @@ def finite_differences(function: Any, at: Any, step: float = 1e-6) -> Any:
 
 def drawn(case: Case, features: Any, uniforms: Any) -> tuple[Any, Any]:
     pi = probabilities(case.policy, case.params, features)
-    return draw(pi, features.offsets, uniforms) if pi.ndim == 1 else draw_rows(pi, uniforms)
+    return draw(pi, features.offsets, uniforms) if pi.ndim == 1 else sample_rows(pi, uniforms)
 
 
 @of(POLICIES)
@@ -320,7 +320,7 @@ def test_the_objective_with_a_control_variate(name: str) -> None:
 
 @of(POLICIES)
 def test_a_policy_survives_its_file_form(name: str) -> None:
-    policy = decode(encode(POLICIES[name].policy))
+    policy = decode_from_storage(encode_for_storage(POLICIES[name].policy))
     case = POLICIES[name]
     before = case.policy.forward(case.params, case.features, case.actions)[0]
     np.testing.assert_array_equal(policy.forward(case.params, case.features, case.actions)[0], before)
@@ -354,5 +354,5 @@ def test_a_feature_map(name: str) -> None:
     np.testing.assert_array_equal(out, one_by_one)  # a row's features are its own alone
     again = each.init(D)
     assert all(np.array_equal(again[key], empty[key]) for key in again)  # observing changed no earlier state
-    same = decode(encode(each))
+    same = decode_from_storage(encode_for_storage(each))
     np.testing.assert_array_equal(same.transform(seen, rows), out)

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from o2pl import Decision, InvalidInput
-from o2pl.data.decisions import as_it_is, check_ids, id_of, next_number, number_of, numbers_for
+from o2pl.data.decisions import (
+    check_decision_ids,
+    copied_for_decision,
+    decision_id_of,
+    decision_number_of,
+    decision_numbers_for,
+    next_number,
+)
 
 
 def test_a_decision_unpacks_to_two_and_has_an_id() -> None:
@@ -34,7 +41,7 @@ def test_a_copy_is_the_same_decision(again) -> None:
 
 def test_contexts_are_kept_as_they_were() -> None:
     array, words = np.ones(3), {"likes": ["red"], "user": {"age": 3}}
-    kept_array, kept_words = as_it_is(array), as_it_is(words)
+    kept_array, kept_words = copied_for_decision(array), copied_for_decision(words)
     array[:] = 0
     words["likes"].append("blue")
     words["user"]["age"] = 4
@@ -44,33 +51,33 @@ def test_contexts_are_kept_as_they_were() -> None:
 
 def test_ids_are_numbers_and_words() -> None:
     number = next_number()
-    assert number_of(id_of(number)) == number
-    assert number_of("event 17") == number_of("event 17") != number_of("event 18")
-    assert number_of("f" * 16) >= 0  # no number of ours
-    ids = check_ids([id_of(number), "event 17"])
-    assert ids.tolist() == [number, number_of("event 17")]
+    assert decision_number_of(decision_id_of(number)) == number
+    assert decision_number_of("event 17") == decision_number_of("event 17") != decision_number_of("event 18")
+    assert decision_number_of("f" * 16) >= 0  # no number of ours
+    ids = check_decision_ids([decision_id_of(number), "event 17"])
+    assert ids.tolist() == [number, decision_number_of("event 17")]
     with pytest.raises(InvalidInput, match=r"id: found -1, expected a string, or an integer .* in row 1"):
-        check_ids([1, -1])
+        check_decision_ids([1, -1])
     with pytest.raises(InvalidInput, match="ids: found shape"):
-        check_ids([[1]])
+        check_decision_ids([[1]])
 
 
 def test_words_are_hashed_byte_by_byte() -> None:
     words = ["", "a", "event00001", "äö", "日本", "😀x", "a\0b", "x" * 40]
-    for word, found in zip(words, check_ids(words).tolist(), strict=True):
+    for word, found in zip(words, check_decision_ids(words).tolist(), strict=True):
         expected = 0xCBF29CE484222325  # FNV-1a, then mixed
         for byte in word.encode():
             expected = (expected ^ byte) * 0x100000001B3 % 2**64
         expected = (expected ^ expected >> 32) * 0x9E3779B97F4A7C15 % 2**64 >> 1
         assert found == expected
     with pytest.raises(UnicodeEncodeError, match="surrogates"):
-        check_ids(["\ud800"])
+        check_decision_ids(["\ud800"])
 
 
 def test_rows_without_ids_get_new_ones() -> None:
-    first, second = numbers_for(100), numbers_for(100)
+    first, second = decision_numbers_for(100), decision_numbers_for(100)
     assert len(np.union1d(first, second)) == 200
-    np.testing.assert_array_equal(numbers_for(5, b"file"), numbers_for(5, b"file"))
+    np.testing.assert_array_equal(decision_numbers_for(5, b"file"), decision_numbers_for(5, b"file"))
 
 
 def _in_child(_: int) -> int:

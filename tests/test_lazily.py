@@ -10,7 +10,7 @@ import pytest
 
 import o2pl
 from o2pl import fitting, formats, simulation
-from o2pl.lazily import attributes_of
+from o2pl.lazily import lazily_imported
 
 
 @pytest.mark.parametrize("package", [o2pl, formats, fitting])
@@ -49,4 +49,4 @@ def test_no_name_is_also_a_module(package: object) -> None:
 
 def test_a_name_that_is_also_a_module_is_refused() -> None:
     with pytest.raises(ImportError, match="also modules of it: describing"):
-        attributes_of("o2pl.formats", {"o2pl.formats.describing": "describing"})
+        lazily_imported("o2pl.formats", {"o2pl.formats.describing": "describing"})

@@ -8,15 +8,15 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.policies import Softmax, UniformMixture
-from o2pl.storage import UnreadableFile, decode, encode, read, write
+from o2pl.storage import UnreadableFile, decode_from_storage, encode_for_storage, read_storage, write_storage
 
 
 def test_a_file_brings_back_what_was_written_and_is_the_same_each_time(tmp_path: Path) -> None:
     arrays = {"theta": np.arange(6.0).reshape(2, 3), "none": np.empty((0, 2), np.float32)}
     for name in ("a", "b"):
-        write(tmp_path / name, {"kind": "toy"}, arrays)
+        write_storage(tmp_path / name, {"kind": "toy"}, arrays)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    header, found = read(tmp_path / "a")
+    header, found = read_storage(tmp_path / "a")
     assert header["kind"] == "toy"
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)
@@ -26,16 +26,16 @@ def test_a_file_brings_back_what_was_written_and_is_the_same_each_time(tmp_path:
 
 def test_harmed_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    write(path, {}, {"x": np.arange(100)})
+    write_storage(path, {}, {"x": np.arange(100)})
     whole = path.read_bytes()
     for harmed in (b"", b"something else", whole[:-40], whole.replace(b'"version": 2', b'"version": 7')):
         path.write_bytes(harmed)
         with pytest.raises(UnreadableFile, match="file"):
-            read(path)
+            read_storage(path)
 
 
 def test_a_missing_file_is_said_with_the_nearest_name(tmp_path: Path) -> None:
-    write(tmp_path / "model.o2pl", {}, {})
+    write_storage(tmp_path / "model.o2pl", {}, {})
     for path, said in (
         (
             tmp_path / "modle.o2pl",
@@ -46,14 +46,14 @@ def test_a_missing_file_is_said_with_the_nearest_name(tmp_path: Path) -> None:
         (tmp_path, "found a folder, expected a saved learner"),
     ):
         with pytest.raises(UnreadableFile, match=said):
-            read(path)
+            read_storage(path)
         with pytest.raises(FileNotFoundError):
-            read(path)
+            read_storage(path)
 
 
 def test_a_damaged_compression_field_is_a_damaged_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    write(path, {}, {"x": np.arange(100)})
+    write_storage(path, {}, {"x": np.arange(100)})
     whole = path.read_bytes()
     for number in (9, 77, 8):  # methods that zipfile does not know, or that the bytes are not of
         harmed = bytearray(whole)
@@ -64,22 +64,22 @@ def test_a_damaged_compression_field_is_a_damaged_file(tmp_path: Path) -> None:
                 at = harmed.find(start, at + 1)
         path.write_bytes(bytes(harmed))
         with pytest.raises(UnreadableFile, match="not a saved learner, or cut short"):
-            read(path)
+            read_storage(path)
 
 
 @pytest.mark.parametrize(
     "value", [None, True, 3, 0.5, "x", (1, (2.0, "y")), [1, (2,)], UniformMixture(Softmax(3), 0.2)], ids=repr
 )
 def test_settings_come_back_as_they_were(value: Any) -> None:
-    assert decode(encode(value)) == value
+    assert decode_from_storage(encode_for_storage(value)) == value
 
 
 def test_arrays_keep_their_type_and_strangers_are_refused() -> None:
     array = np.array([[1, 2]], np.float32)
-    back = decode(encode(array))
+    back = decode_from_storage(encode_for_storage(array))
     np.testing.assert_array_equal(back, array)
     assert back.dtype == np.float32
     with pytest.raises(InvalidInput, match="cannot be saved"):
-        encode(object())
+        encode_for_storage(object())
     with pytest.raises(UnreadableFile, match="does not have"):
-        decode({"object": "Nobody", "fields": {}})
+        decode_from_storage({"object": "Nobody", "fields": {}})

@@ -18,7 +18,7 @@ def test_every_part_is_done_once_with_one_blas_thread_and_it_is_given_back() -> 
     before = blas_threads()
     for parts in (0, 1, 2, 9):
         done: list[tuple[int, set[int]]] = []
-        threads.side_by_side(lambda part, done=done: done.append((part, blas_threads())), parts)  # type: ignore[misc]
+        threads.in_threads(lambda part, done=done: done.append((part, blas_threads())), parts)  # type: ignore[misc]
         assert sorted(part for part, _ in done) == list(range(parts))
         assert all(seen == {1} for _, seen in done)
     assert blas_threads() == before
@@ -44,14 +44,14 @@ def test_work_ahead_comes_in_order(count: int, items: int, monkeypatch: pytest.M
         where.add(threading.current_thread())
         return item * item
 
-    assert list(threads.ahead(work, iter(range(items)))) == [item * item for item in range(items)]
+    assert list(threads.ahead_in_threads(work, iter(range(items)))) == [item * item for item in range(items)]
     assert (threading.current_thread() in where) == (items > 0 and (count == 1 or items == 1))
 
 
 def test_work_ahead_takes_few_items_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_given", lambda: 2)
     taken: list[int] = []
-    found = threads.ahead(lambda item: item, (taken.append(item) or item for item in range(100)))  # type: ignore[func-returns-value]
+    found = threads.ahead_in_threads(lambda item: item, (taken.append(item) or item for item in range(100)))  # type: ignore[func-returns-value]
     assert next(found) == 0
     assert len(taken) <= 4
     found.close()  # type: ignore[attr-defined]
@@ -78,6 +78,6 @@ def test_nothing_is_at_work_after_an_error(source: bool, monkeypatch: pytest.Mon
             yield item
 
     with pytest.raises(ValueError, match="two"):
-        list(threads.ahead(work, items()))
+        list(threads.ahead_in_threads(work, items()))
     assert sorted(begun) == sorted(ended)
     assert len(begun) < 9

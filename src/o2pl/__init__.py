@@ -16,7 +16,7 @@ anytime-valid confidence intervals. `SafeImprovement` tests whether a log suppor
 
 from typing import TYPE_CHECKING
 
-from o2pl.lazily import attributes_of
+from o2pl.lazily import lazily_imported
 from o2pl.version import __version__
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ __all__ = [
 ]
 
 # A name is imported when it is first used: half of `import o2pl` would be for names that a program does not use.
-__getattr__, __dir__ = attributes_of(
+__getattr__, __dir__ = lazily_imported(
     __name__,
     {
         "o2pl.data.offers": "Offer",

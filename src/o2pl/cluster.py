@@ -22,7 +22,7 @@ def cores() -> int:
 
 
 @contextlib.contextmanager
-def environment(values: dict[str, str]) -> Iterator[None]:
+def cluster_environment(values: dict[str, str]) -> Iterator[None]:
     """Set environment variables for processes that are started within the context."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
@@ -37,7 +37,7 @@ def environment(values: dict[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def connected(address: str | None = None, workers: int | None = None) -> Iterator[tuple[Any, dict[str, str]]]:
+def connected_cluster(address: str | None = None, workers: int | None = None) -> Iterator[tuple[Any, dict[str, str]]]:
     """Yield Ray and the environment of its workers, one thread each. A cluster started here ends with the context.
 
     Without an address, start a local cluster with `workers` processes that use this process's import path.
@@ -46,7 +46,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
 
     ours = not ray.is_initialized()
     if ours:
-        _connect(ray, address, workers)
+        _connect_cluster(ray, address, workers)
     path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} if address is None else {}
     try:
         yield ray, {**ONE_THREAD, **path}
@@ -55,7 +55,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
             ray.shutdown()
 
 
-def _connect(ray: Any, address: str | None, workers: int | None) -> None:
+def _connect_cluster(ray: Any, address: str | None, workers: int | None) -> None:
     if address is not None:
         try:
             ray.init(address=address, log_to_driver=False)
@@ -65,7 +65,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
                 f"(with its token in RAY_AUTH_TOKEN, if it needs one): {error}"
             ) from None
         return
-    with environment({"RAY_USAGE_STATS_ENABLED": "0"}):  # a local cluster sends no usage statistics
+    with cluster_environment({"RAY_USAGE_STATS_ENABLED": "0"}):  # a local cluster sends no usage statistics
         ray.init(
             address="local",
             num_cpus=cores() if workers is None else workers,

@@ -30,7 +30,7 @@ PACKAGES = {
 }
 
 
-def missing(name: str) -> list[str]:
+def missing_extra(name: str) -> list[str]:
     """Return the extra's modules that are not installed, without importing anything."""
     return [module for module in EXTRAS[name] if not _is_there(module)]
 
@@ -44,8 +44,8 @@ def _is_there(module: str) -> bool:
 
 def require_extra(name: str, purpose: str) -> None:
     """Raise `MissingExtra` unless the whole extra is installed. Call it before long work."""
-    if modules := missing(name):
-        raise MissingExtra(_message(name, purpose, modules))
+    if modules := missing_extra(name):
+        raise MissingExtra(_extra_message(name, purpose, modules))
 
 
 @contextmanager
@@ -57,14 +57,14 @@ def extra(name: str, purpose: str) -> Iterator[None]:
         module = (error.name or "").partition(".")[0]
         if module not in EXTRAS[name]:  # another package is missing: keep its own message
             raise
-        raise MissingExtra(_message(name, purpose, [module])) from None
+        raise MissingExtra(_extra_message(name, purpose, [module])) from None
 
 
-def install_command(name: str) -> str:
+def extra_install_command(name: str) -> str:
     return f"pip install 'o2pl[{name}]'"
 
 
-def _message(name: str, purpose: str, modules: Sequence[str]) -> str:
+def _extra_message(name: str, purpose: str, modules: Sequence[str]) -> str:
     *others, last = (PACKAGES.get(module, module) for module in modules)
     packages = f"{', '.join(others)} and {last}" if others else last
-    return f"{purpose} needs {packages}: {install_command(name)}"
+    return f"{purpose} needs {packages}: {extra_install_command(name)}"

@@ -9,13 +9,13 @@ from importlib.util import find_spec
 from typing import Any
 
 
-def called_later(module: str, name: str) -> Callable[..., Any]:
+def called_lazily(module: str, name: str) -> Callable[..., Any]:
     """Return a function of a module further along the path of the data: a method may be a shorthand for it."""
     found: Callable[..., Any] = getattr(import_module(module), name)
     return found
 
 
-def attributes_of(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazily_imported(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's `__getattr__` and `__dir__`. Its modules are found as attributes too, as if they had been imported.
 
     modules: the names that each module has, separated by spaces

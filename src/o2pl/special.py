@@ -28,40 +28,40 @@ _STUDENT = (  # polynomials in z², times z, by powers of 1/ν
 
 def expit(x: ArrayLike) -> Any:
     """Return 1 / (1 + e^-x)."""
-    return _of_each(_core.expit, x)
+    return _special_of_each(_core.expit, x)
 
 
 def ndtr(x: ArrayLike) -> Any:
     """Return Φ(x), the distribution function of the normal distribution."""
-    return _of_each(_core.ndtr, x)
+    return _special_of_each(_core.ndtr, x)
 
 
 def log_ndtr(x: ArrayLike) -> Any:
     """Return log Φ(x), also far in the left tail."""
-    return _of_each(_core.log_ndtr, x)
+    return _special_of_each(_core.log_ndtr, x)
 
 
 def ndtri(p: ArrayLike) -> Any:
     """Return Φ⁻¹(p)."""
-    return _of_each(_core.ndtri, p)
+    return _special_of_each(_core.ndtri, p)
 
 
 def ndtri_exp(y: ArrayLike) -> Any:
     """Return Φ⁻¹(e^y), also where e^y is no number."""
-    return _of_each(_core.ndtri_exp, y)
+    return _special_of_each(_core.ndtri_exp, y)
 
 
 def gammainc(a: float, x: ArrayLike) -> Any:
     """Return the regularised lower incomplete gamma function P(a, x): that a gamma variable of shape a is below x."""
-    return _of_each(partial(_core.gammainc, a), x)
+    return _special_of_each(partial(_core.gammainc, a), x)
 
 
 def gammaincc(a: float, x: ArrayLike) -> Any:
     """Return 1 - P(a, x), with a small relative error."""
-    return _of_each(partial(_core.gammaincc, a), x)
+    return _special_of_each(partial(_core.gammaincc, a), x)
 
 
-def _of_each(function: Callable[[Doubles], Doubles], values: ArrayLike) -> Any:
+def _special_of_each(function: Callable[[Doubles], Doubles], values: ArrayLike) -> Any:
     values = np.asarray(values, np.float64)
     return function(values.reshape(-1)).reshape(values.shape)[()]
 

@@ -46,38 +46,38 @@ class MissingFile(UnreadableFile, FileNotFoundError):
 _STAMP = {"format": FORMAT, "version": VERSION, "o2pl": __version__}
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+def write_storage(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write a temporary file and rename it: after a crash, the old or the new file exists, never a partial one."""
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
-        _archive(partial, header, arrays, zipfile.ZIP_STORED)
+        _storage_archive(partial, header, arrays, zipfile.ZIP_STORED)
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def packed(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """Return the content of the file that `write` writes, as compressed bytes."""
+def packed_storage(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """Return the content of the file that `write_storage` writes, as compressed bytes."""
     held = io.BytesIO()
-    _archive(held, header, arrays, zipfile.ZIP_DEFLATED)
+    _storage_archive(held, header, arrays, zipfile.ZIP_DEFLATED)
     return held.getvalue()
 
 
-def _archive(file: Any, header: Mapping[str, Any], arrays: Mapping[str, Array], compression: int) -> None:
+def _storage_archive(file: Any, header: Mapping[str, Any], arrays: Mapping[str, Array], compression: int) -> None:
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(_entry("header.json"), json.dumps({**_STAMP, **header}), compression)
+        archive.writestr(_storage_entry("header.json"), json.dumps({**_STAMP, **header}), compression)
         for name, array in arrays.items():
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-            archive.writestr(_entry(f"{name}.npy"), buffer.getvalue(), compression)
+            archive.writestr(_storage_entry(f"{name}.npy"), buffer.getvalue(), compression)
 
 
-def _entry(name: str) -> zipfile.ZipInfo:
+def _storage_entry(name: str) -> zipfile.ZipInfo:
     return zipfile.ZipInfo(name)  # no time stamp: equal learners give equal files
 
 
-def read(
+def read_storage(
     path: str | os.PathLike[str] | IO[bytes], name: str = "", outside: bool = False
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the header and the arrays, verified by the archive's checksums. name: file name for messages.
@@ -86,16 +86,16 @@ def read(
     """
     source, path = path, name or str(path)
     if isinstance(source, str | os.PathLike) and not Path(source).is_file():
-        raise MissingFile(f"{path}: found {_instead(Path(source))}, expected a saved learner")
+        raise MissingFile(f"{path}: found {_instead_of_storage(Path(source))}, expected a saved learner")
     try:
         with zipfile.ZipFile(source) as archive:
             if outside:
-                _check_sizes(path, archive)
+                _check_storage_sizes(path, archive)
             header = json.loads(archive.read("header.json"))
             if not isinstance(header, dict) or header.get("format") != FORMAT:
                 found = header.get("format") if isinstance(header, dict) else header
                 raise UnreadableFile(f"{path}: found format {str(found)[:40]!r}, expected {FORMAT!r}")
-            _check_version(path, header)
+            _check_storage_version(path, header)
             if outside:
                 _refuse_functions(path, header)
             arrays = {
@@ -115,7 +115,7 @@ def read(
     return header, arrays
 
 
-def _check_sizes(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> None:
+def _check_storage_sizes(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> None:
     """Refuse a file before anything of it is unpacked: a small one may hold gigabytes."""
     entries = archive.infolist()
     total = sum(entry.file_size for entry in entries)
@@ -140,7 +140,7 @@ def _refuse_functions(path: str | os.PathLike[str], header: dict[str, Any]) -> N
         level = [part for each in parts for part in each]
 
 
-def _instead(path: Path) -> str:
+def _instead_of_storage(path: Path) -> str:
     """Return what is where a file was expected, and what may be meant."""
     if path.is_dir():
         return "a folder"
@@ -150,7 +150,7 @@ def _instead(path: Path) -> str:
     return "no file" + (f" (did you mean {close[0]!r}?)" if close else "")
 
 
-def _check_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
+def _check_storage_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
     found = header.get("version")
     if isinstance(found, int) and OLDEST <= found <= VERSION:
         return
@@ -172,7 +172,7 @@ def storable(cls: type) -> type:
     return cls
 
 
-def encode(value: Any) -> Any:
+def encode_for_storage(value: Any) -> Any:
     """Encode settings as JSON: plain values, sequences, arrays and storable dataclasses."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
@@ -181,16 +181,16 @@ def encode(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": str(value.dtype)}
     if isinstance(value, tuple | list):
-        return {type(value).__name__: [encode(item) for item in value]}
+        return {type(value).__name__: [encode_for_storage(item) for item in value]}
     if is_dataclass(value) and type(value).__name__ in _KNOWN:
-        content = {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+        content = {field.name: encode_for_storage(getattr(value, field.name)) for field in fields(value)}
         return {"object": type(value).__name__, "fields": content}
     if isinstance(value, FunctionType):
-        return {"function": _name_of(value)}
+        return {"function": _storage_name(value)}
     raise InvalidInput(f"cannot be saved: {value!r} of type {type(value).__name__}")
 
 
-def _name_of(function: FunctionType) -> str:
+def _storage_name(function: FunctionType) -> str:
     """Return the import path of a function: files contain no code."""
     module, name = function.__module__, function.__qualname__
     found: Any = sys.modules.get(module)
@@ -205,7 +205,7 @@ def _name_of(function: FunctionType) -> str:
     return f"{module}:{name}"
 
 
-def _imported(where: str) -> FunctionType:
+def _imported_from_storage(where: str) -> FunctionType:
     module, _, name = where.partition(":")
     try:
         if module.partition(".")[0] in sys.stdlib_module_names:
@@ -224,17 +224,17 @@ def _imported(where: str) -> FunctionType:
     return found
 
 
-def decode(value: Any) -> Any:
+def decode_from_storage(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "array" in value:
         return np.array(value["array"], dtype=value["dtype"])
     if "function" in value:
-        return _imported(value["function"])
+        return _imported_from_storage(value["function"])
     if "tuple" in value:
-        return tuple(decode(item) for item in value["tuple"])
+        return tuple(decode_from_storage(item) for item in value["tuple"])
     if "list" in value:
-        return [decode(item) for item in value["list"]]
+        return [decode_from_storage(item) for item in value["list"]]
     if value.get("object") not in _KNOWN:
         raise UnreadableFile(f"settings name {value.get('object')!r}, which this o2pl does not have")
-    return _KNOWN[value["object"]](**{name: decode(item) for name, item in value["fields"].items()})
+    return _KNOWN[value["object"]](**{name: decode_from_storage(item) for name, item in value["fields"].items()})

@@ -29,23 +29,23 @@ _here = _Here()
 
 
 @cache
-def _blas() -> Any:
+def _blas_threads() -> Any:
     import numpy as np  # noqa: F401  # its BLAS must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
 
 
-def _given() -> int:
+def _given_threads() -> int:
     """Return the number of threads of this process: that of NumPy's BLAS; if it has none to set, of the processors."""
     if _here.given is not None:
         return _here.given
-    return max((each.num_threads or 1 for each in _blas().lib_controllers), default=cores())
+    return max((each.num_threads or 1 for each in _blas_threads().lib_controllers), default=cores())
 
 
 def thread_count() -> int:
     """Return the number of threads for work on many rows."""
-    return _given()
+    return _given_threads()
 
 
 @contextmanager
@@ -54,43 +54,43 @@ def one_blas_thread(multiplications: float) -> Iterator[None]:
     if multiplications < _SMALL or _here.given is not None:
         yield
         return
-    _here.given = _given()
+    _here.given = _given_threads()
     try:
-        with nullcontext() if _here.given == 1 else _blas().limit(limits=1):
+        with nullcontext() if _here.given == 1 else _blas_threads().limit(limits=1):
             yield
     finally:
         _here.given = None
 
 
 @cache
-def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
+def _thread_pool(threads: int, _process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="o2pl")
 
 
-def side_by_side(work: Callable[[int], None], parts: int) -> None:
+def in_threads(work: Callable[[int], None], parts: int) -> None:
     """Run all parts on the available threads; results must not depend on their number."""
-    threads = _given() if parts > 1 else 1
+    threads = _given_threads() if parts > 1 else 1
     with one_blas_thread(math.inf):
         if threads > 1:
-            for _ in _pool(threads, os.getpid()).map(work, range(parts)):  # a forked process needs a new pool
+            for _ in _thread_pool(threads, os.getpid()).map(work, range(parts)):  # a forked process needs a new pool
                 pass
         else:
             for part in range(parts):
                 work(part)
 
 
-def ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def ahead_in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the work on each item, in order, while the available threads work on the next ones.
 
     What takes long in `work` must release the GIL. Nothing is at work any more when this ends, after an error too.
     """
     rest = iter(items)
     few = list(islice(rest, 2))
-    threads = _given() if len(few) > 1 else 1
+    threads = _given_threads() if len(few) > 1 else 1
     if threads == 1:
         yield from map(work, chain(few, rest))
         return
-    pool, at_work = _pool(threads, os.getpid()), deque[Future[Result]]()
+    pool, at_work = _thread_pool(threads, os.getpid()), deque[Future[Result]]()
     try:
         for item in chain(few, rest):
             at_work.append(pool.submit(work, item))

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from o2pl.cli import app
-from o2pl.cli.errors import interruptible
+from o2pl.cli.errors import interruption_is_no_error
 
 pytestmark = pytest.mark.usefixtures("plain_screen")
 
@@ -33,7 +33,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, small_log: 
 
 
 def test_an_interrupt_says_how_to_resume(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit) as ended, interruptible("Run it again."):
+    with pytest.raises(typer.Exit) as ended, interruption_is_no_error("Run it again."):
         raise KeyboardInterrupt
     assert ended.value.exit_code == 130
     assert capsys.readouterr().err == "stopped. Run it again.\n"

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from o2pl.cli import app
-from o2pl.cli.options import separated, two_numbers
+from o2pl.cli.options import list_option, range_option
 from o2pl.errors import InvalidInput
 
 pytestmark = pytest.mark.usefixtures("plain_screen")
@@ -29,8 +29,8 @@ def test_near_misses_of_policies(small_log: Path) -> None:
 
 
 def test_lists_and_ranges() -> None:
-    assert separated("a, b,,c ") == ["a", "b", "c"]
-    assert two_numbers("-1,2.5") == (-1.0, 2.5)
+    assert list_option("a, b,,c ") == ["a", "b", "c"]
+    assert range_option("-1,2.5") == (-1.0, 2.5)
     for text in ("1", "1,2,3", "a,b"):
         with pytest.raises(InvalidInput, match=f"bounds: found '{text}', expected two numbers such as 0,1"):
-            two_numbers(text, "bounds")
+            range_option(text, "bounds")

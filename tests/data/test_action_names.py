@@ -11,7 +11,14 @@ from typer.testing import CliRunner
 
 import o2pl
 from o2pl.cli import app
-from o2pl.data.action_names import are_words, check_names, names_in, numbers_of, places_of, renumbered
+from o2pl.data.action_names import (
+    are_action_names,
+    check_names,
+    names_in,
+    numbers_of_action_names,
+    places_of_action_names,
+    renumbered_by_action_names,
+)
 
 G = np.random.default_rng(0)
 N = 400
@@ -25,10 +32,10 @@ Q = np.full(N, 1 / 3)
 
 def test_words_and_numbers() -> None:
     assert names_in(["b", "a", "b"]) == ("a", "b")
-    assert numbers_of(["b", "a"], ("a", "b")).tolist() == [1, 0]
-    assert renumbered(np.array([0, 1]), ("x", "y"), ("y", "z", "x")).tolist() == [2, 0]
-    assert places_of(("x", "q"), ("y", "x")).tolist() == [1, -1]
-    assert [are_words(some) for some in (["a"], np.array(["a"], object), [1], [], np.ones(2))] == [
+    assert numbers_of_action_names(["b", "a"], ("a", "b")).tolist() == [1, 0]
+    assert renumbered_by_action_names(np.array([0, 1]), ("x", "y"), ("y", "z", "x")).tolist() == [2, 0]
+    assert places_of_action_names(("x", "q"), ("y", "x")).tolist() == [1, -1]
+    assert [are_action_names(some) for some in (["a"], np.array(["a"], object), [1], [], np.ones(2))] == [
         True,
         True,
         *[False] * 3,

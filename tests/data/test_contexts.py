@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.data.contexts import ActionSets, Contexts, SparseRows, as_contexts, is_encoded
+from o2pl.data.contexts import ActionSets, Contexts, SparseRows, as_contexts, is_encoded_context
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.name_hash import name_hash
 from o2pl.errors import InvalidInput
@@ -79,7 +79,7 @@ def test_the_kinds_of_rows(form: str) -> None:
     assert contexts.kind == form.replace("users", "sets")
     assert contexts.n_inputs == plain(contexts.inputs).shape[1]
     assert (contexts.items is None) == (form in ("dense", "sparse"))
-    assert is_encoded(FORMS[form]) == (form != "dense")
+    assert is_encoded_context(FORMS[form]) == (form != "dense")
     assert as_contexts([{"a": 1}]).kind == "raw"
 
 

@@ -12,7 +12,16 @@ import pyarrow as pa
 import pytest
 
 from o2pl import InvalidInput
-from o2pl.data.frames import Frame, FrameColumn, as_frame, as_mapping, column_of, frame_of_rows, has_names, is_frame
+from o2pl.data.frames import (
+    Frame,
+    FrameColumn,
+    as_frame,
+    as_mapping,
+    frame_column_of,
+    frame_of_rows,
+    is_frame,
+    is_frame_or_records,
+)
 
 VALUES: dict[str, list[Any]] = {
     "age": [30.5, None, 22.0],
@@ -60,7 +69,7 @@ MAKES: dict[str, Any] = {
 @pytest.mark.parametrize("make", MAKES)
 def test_every_make_holds_the_same(make: str) -> None:
     given = MAKES[make]()
-    assert has_names(given)
+    assert is_frame_or_records(given)
     assert is_frame(given) == (make != "dictionaries")
     frame = as_frame(given)
     assert len(frame) == 3
@@ -102,18 +111,18 @@ def test_rows_with_names() -> None:
 
 
 def test_kinds_of_single_values() -> None:
-    assert column_of([Decimal("1.5"), np.float32(2), np.nan], "x").objects() == [1.5, 2.0, None]
-    assert column_of([timedelta(minutes=1), None], "x").objects() == [60.0, None]
-    assert column_of([np.datetime64("1970-01-02"), np.datetime64("NaT")], "x").values.tolist()[0] == 86400
-    assert column_of([True, 2], "x").kind == "number"
-    assert column_of([{"a": 1}, None, [2]], "x").kind == "nested"
+    assert frame_column_of([Decimal("1.5"), np.float32(2), np.nan], "x").objects() == [1.5, 2.0, None]
+    assert frame_column_of([timedelta(minutes=1), None], "x").objects() == [60.0, None]
+    assert frame_column_of([np.datetime64("1970-01-02"), np.datetime64("NaT")], "x").values.tolist()[0] == 86400
+    assert frame_column_of([True, 2], "x").kind == "number"
+    assert frame_column_of([{"a": 1}, None, [2]], "x").kind == "nested"
     for values, said in (
         ([1, "a"], "column 'x', row 1: found 'a' of type str, expected numbers as in row 0"),
         ([None, "a", 2.5], "column 'x', row 2: found 2.5 of type float, expected strings as in row 1"),
         ([object()], "column 'x', row 0: found <object"),
     ):
         with pytest.raises(InvalidInput, match=said):
-            column_of(values, "x")
+            frame_column_of(values, "x")
 
 
 def test_mixed_kinds_in_a_pandas_column_are_named() -> None:

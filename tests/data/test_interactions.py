@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 import o2pl
 from o2pl import ActionSets, Interactions, InvalidInput, SparseRows
-from o2pl.data.interactions import log_or_columns
+from o2pl.data.interactions import interactions_or_columns
 
 X, A, R, Q = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [0, 1, 2], [0.0, 0.5, 1.0], [0.5, 0.25, 1.0]
 SETS = ActionSets.of([np.ones((2, 2)), np.ones((3, 2)), np.ones((1, 2))])
@@ -209,11 +209,11 @@ class Kept:
 
 def test_one_argument_or_four() -> None:
     log = made()
-    assert log_or_columns(log) is log
-    assert log_or_columns(Kept(log)) is log
-    assert log_or_columns((X, A, R, Q)) == log_or_columns(X, A, R, Q) == (X, A, R, Q)
+    assert interactions_or_columns(log) is log
+    assert interactions_or_columns(Kept(log)) is log
+    assert interactions_or_columns((X, A, R, Q)) == interactions_or_columns(X, A, R, Q) == (X, A, R, Q)
     contexts = ((1.0,), (2.0,), (3.0,), (4.0,))  # four rows, not four columns
-    assert log_or_columns(contexts, [0] * 4, [0] * 4, [1] * 4)[0] is contexts
+    assert interactions_or_columns(contexts, [0] * 4, [0] * 4, [1] * 4)[0] is contexts
     for wrong, message in (
         ((log, A), "found a log and also actions, expected only the log"),
         ((Kept(log), None, R, Q), "found a log and also rewards, propensities"),
@@ -222,7 +222,7 @@ def test_one_argument_or_four() -> None:
         (((X, A, R),), "found no actions"),
     ):
         with pytest.raises(InvalidInput, match=message):
-            log_or_columns(*wrong)
+            interactions_or_columns(*wrong)
 
 
 @pytest.mark.parametrize("given", ["log", "Log", "tuple"])

@@ -8,7 +8,7 @@ import pytest
 import o2pl
 from o2pl import Offer
 from o2pl.data.offer_rows import sets_of_offers
-from o2pl.data.offers import codes_of
+from o2pl.data.offers import offer_codes_of
 from o2pl.encode.readers import OfferReader
 
 USER, ITEMS = np.array([1.0, 2.0]), np.arange(12.0).reshape(4, 3)
@@ -20,7 +20,7 @@ def test_users_and_allowed_items() -> None:
     np.testing.assert_array_equal(sets.values[4], ITEMS[1])
     np.testing.assert_array_equal(sets.shared, [USER, USER + 1])
     assert sets.item_ids is not None
-    assert sets.item_ids.tolist() == [-1] * 4 + codes_of(["b"]).tolist()
+    assert sets.item_ids.tolist() == [-1] * 4 + offer_codes_of(["b"]).tolist()
     assert sets.slots is not None
     assert sets.slots.tolist() == [0, 2]
 

@@ -7,8 +7,8 @@ import pytest
 
 import o2pl
 from o2pl import Interactions, Offer
-from o2pl.data.decisions import number_of
-from o2pl.data.offers import allowed_actions, codes_of, offered, placed
+from o2pl.data.decisions import decision_number_of
+from o2pl.data.offers import allowed_in_offer, offer_codes_of, offered, placed_in_offers
 
 USER, ITEMS = np.array([1.0, 2.0]), np.arange(12.0).reshape(4, 3)
 WORDS = [{"sku": f"s{k}", "kind": "a"} for k in range(4)]
@@ -59,10 +59,10 @@ def test_an_action_that_is_not_on_offer_is_refused() -> None:
 
 
 def test_codes_are_the_same_wherever_they_are_made() -> None:
-    assert codes_of([3, 7]).tolist() == [3, 7]
-    assert codes_of(["a", "b"]).tolist() == codes_of(["b", "a"]).tolist()[::-1]
-    assert codes_of(["a"])[0] == number_of("a")
-    assert (codes_of([-5, "x"]) >= 0).all()
+    assert offer_codes_of([3, 7]).tolist() == [3, 7]
+    assert offer_codes_of(["a", "b"]).tolist() == offer_codes_of(["b", "a"]).tolist()[::-1]
+    assert offer_codes_of(["a"])[0] == decision_number_of("a")
+    assert (offer_codes_of([-5, "x"]) >= 0).all()
 
 
 def test_a_log_of_offers() -> None:
@@ -78,13 +78,13 @@ def test_a_log_of_offers() -> None:
 
 def test_places_and_actions() -> None:
     offers = [Offer(USER, ITEMS, ids=list("abcd"), exclude=["a"]), Offer(USER, ITEMS, ids=list("efgh"))]
-    assert placed(offers, ["c", "e"]).tolist() == [1, 0]
+    assert placed_in_offers(offers, ["c", "e"]).tolist() == [1, 0]
     assert offered(offers, [1, 0]).tolist() == ["c", "e"]
     assert offered([(USER, ITEMS)], [2]).tolist() == [2]
 
 
 def test_allowed_actions() -> None:
-    assert allowed_actions(4, [1, 1, 3]).tolist() == [0, 2]
-    assert allowed_actions(4, 2).tolist() == [0, 1, 3]
+    assert allowed_in_offer(4, [1, 1, 3]).tolist() == [0, 2]
+    assert allowed_in_offer(4, 2).tolist() == [0, 1, 3]
     with pytest.raises(o2pl.InvalidInput, match="expected actions, integers from 0 to 3"):
-        allowed_actions(4, [True])
+        allowed_in_offer(4, [True])

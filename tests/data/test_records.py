@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl import InvalidInput
-from o2pl.data.records import Records, Texts, are_records, parser, rows_by_name
+from o2pl.data.records import Records, Texts, are_records, record_parser, records_by_name
 from o2pl.encode.dictionaries import DictionaryReader
 
 ROWS = [{"a": 1.0}, {"a": "x"}, {"b": [1, 2]}]
@@ -39,7 +39,7 @@ def test_texts_are_parsed_when_they_are_read() -> None:
     assert texts[1] == ROWS[1]
     reader = DictionaryReader(12)
     np.testing.assert_array_equal(reader.rows(texts).indices, reader.rows(ROWS).indices)
-    assert parser()(b"[1]") == [1]
+    assert record_parser()(b"[1]") == [1]
 
 
 def test_texts_of_a_column_are_made_when_they_are_read() -> None:
@@ -57,10 +57,10 @@ def test_texts_of_a_column_are_made_when_they_are_read() -> None:
 
 
 def test_rows_of_action_sets_are_pairs_that_are_read_by_name() -> None:
-    (row,) = rows_by_name(Records.of([{"age": 3, "_multi": [{"a": 1}, {"a": 2}]}]))
+    (row,) = records_by_name(Records.of([{"age": 3, "_multi": [{"a": 1}, {"a": 2}]}]))
     user, items = row
     assert (user, items) == (row[0], row[1]) == ({"age": 3}, [{"a": 1}, {"a": 2}])
     assert row["age"] == 3
     assert row["_multi"] == items
     contexts = Records.of([{"age": 3}])
-    assert rows_by_name(contexts) is contexts
+    assert records_by_name(contexts) is contexts

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from tests.demo.steps import CALLS
 
-from o2pl.demo.served import Running, ServedCalls, serve_readers, service
+from o2pl.demo.served import Running, ServedCalls, serve_readers, served_demo
 from o2pl.errors import InvalidInput
 
 
 def test_readers_are_answered_over_http_and_the_service_is_stopped() -> None:
     said: list[str] = []
-    with service() as running:
+    with served_demo() as running:
         found = serve_readers(running, 60, said.append)
     assert running.process.poll() is not None
     assert said[1] == "60 readers call it over HTTP"

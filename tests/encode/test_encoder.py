@@ -14,8 +14,8 @@ from o2pl import ActionSets, InvalidInput, Offer, SparseRows
 from o2pl.data.contexts import as_contexts
 from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW, kind_of_contexts
 from o2pl.encode import Encoder
-from o2pl.encode.encoder import rows_are_new
-from o2pl.storage import decode, encode
+from o2pl.encode.encoder import encoder_makes_new_rows
+from o2pl.storage import decode_from_storage, encode_for_storage
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(6, 3)).astype(np.float32)
@@ -67,7 +67,8 @@ def test_a_file_keeps_what_the_first_contexts_decided(settings: dict[str, Any], 
     encoder = Encoder(**settings)
     rows = encoder.encode(contexts)
     for again in (
-        Encoder.of(*decode(encode(encoder.settings()))), pickle.loads(pickle.dumps(encoder)), copy.deepcopy(encoder)
+        Encoder.of(*decode_from_storage(encode_for_storage(encoder.settings()))),
+        pickle.loads(pickle.dumps(encoder)), copy.deepcopy(encoder),
     ):  # fmt: skip
         assert (again.width, again.shared, again.items, again.users) == (
             encoder.width, encoder.shared, encoder.items, encoder.users
@@ -165,8 +166,8 @@ def test_rows_that_are_said_to_be_new_share_no_memory_with_what_was_given(
     settings: dict[str, Any], contexts: Any
 ) -> None:
     rows: Any = Encoder(**settings).encode(contexts)
-    assert rows_are_new(contexts) == (contexts is not X)
-    assert not rows_are_new(rows)
-    if rows_are_new(contexts):
+    assert encoder_makes_new_rows(contexts) == (contexts is not X)
+    assert not encoder_makes_new_rows(rows)
+    if encoder_makes_new_rows(contexts):
         flat = rows if isinstance(rows, np.ndarray) else rows.values
         assert not any(np.shares_memory(flat, each) for each in (X, *ITEMS) if isinstance(flat, np.ndarray))

@@ -9,9 +9,9 @@ import pytest
 
 from o2pl import InvalidInput, Offer, _core
 from o2pl.data.contexts import ActionSets
-from o2pl.data.offers import codes_of
+from o2pl.data.offers import offer_codes_of
 from o2pl.encode.dictionaries import DictionaryReader
-from o2pl.encode.readers import DenseReader, OfferReader, SetsReader, plain
+from o2pl.encode.readers import DenseReader, OfferReader, SetsReader, plain_for_reader
 
 USER, ITEMS = np.array([1.0, 2.0]), np.arange(12.0).reshape(4, 3)
 
@@ -110,12 +110,12 @@ def test_action_sets_of_dictionaries() -> None:
 
 def test_what_kernels_take_as_it_is() -> None:
     row = np.ones(3, np.float32)
-    assert plain(row, 1)
-    assert plain(row.astype(np.float64), 1)
+    assert plain_for_reader(row, 1)
+    assert plain_for_reader(row.astype(np.float64), 1)
     for other in (row.tolist(), row.astype(np.int64), row[None], row[::2], row.astype(np.float16)):
-        assert not plain(other, 1)
-    assert plain(np.ones((2, 3)), 2)
-    assert not plain(np.ones((2, 3)).T, 2)
+        assert not plain_for_reader(other, 1)
+    assert plain_for_reader(np.ones((2, 3)), 2)
+    assert not plain_for_reader(np.ones((2, 3)).T, 2)
     with np.errstate(over="ignore"):
         assert [_core.all_finite(np.array([1.0, x])) for x in (2.0, np.nan, np.inf, 1e39)] == [
             True,
@@ -132,7 +132,7 @@ def test_offers() -> None:
     np.testing.assert_array_equal(sets.values[4], ITEMS[1])
     np.testing.assert_array_equal(sets.shared, [USER, USER + 1])
     assert sets.item_ids is not None
-    assert sets.item_ids.tolist() == [-1] * 4 + codes_of(["b"]).tolist()
+    assert sets.item_ids.tolist() == [-1] * 4 + offer_codes_of(["b"]).tolist()
     assert sets.slots is not None
     assert sets.slots.tolist() == [0, 2]
     np.testing.assert_array_equal(sets.inputs[4], [2, *(USER + 1), *ITEMS[1]])

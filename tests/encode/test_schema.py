@@ -14,7 +14,7 @@ from o2pl.data.frames import as_frame
 from o2pl.encode import Schema
 from o2pl.encode.name_hash import name_hash
 from o2pl.encode.schema import COMMON, SHARED
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 
 FIRST = {
     "age": [30.0, None, 20.0, 40.0] * 25,
@@ -46,7 +46,7 @@ def test_numbers_words_booleans_and_times() -> None:
 
 
 def test_a_file_brings_the_schema_back() -> None:
-    assert decode(encode(learned())) == learned()
+    assert decode_from_storage(encode_for_storage(learned())) == learned()
 
 
 def test_order_of_columns_does_not_matter_and_rows_may_leave_some_out() -> None:

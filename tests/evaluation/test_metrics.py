@@ -66,7 +66,7 @@ def test_metrics_are_the_same_with_any_number_of_threads(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("o2pl.evaluation.metrics._HELD", 0)
     for threads in (1, 3):
-        monkeypatch.setattr("o2pl.threads._given", lambda threads=threads: threads)
+        monkeypatch.setattr("o2pl.threads._given_threads", lambda threads=threads: threads)
         generator = np.random.default_rng(5) if seed is None else seed
         made.append(str(evaluate(log, alone, baseline="logged", metrics=asked, seed=generator)))
     assert made[0] == made[1]

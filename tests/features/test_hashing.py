@@ -12,7 +12,7 @@ from o2pl import InvalidInput
 from o2pl.data.contexts import SparseRows
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.features import Hashed
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_bad_settings(settings: dict[str, Any]) -> None:
 
 def test_settings_can_be_stored() -> None:
     features = Hashed(bits=10, signed=True, interactions=[("a", "b")])  # type: ignore[arg-type]  # lists will do
-    assert decode(encode(features)) == features
+    assert decode_from_storage(encode_for_storage(features)) == features
     assert features.interactions == (("a", "b"),)
 
 

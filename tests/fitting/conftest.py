@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from o2pl.cluster import connected
+from o2pl.cluster import connected_cluster
 
 
 @pytest.fixture(scope="module")
 def ray_cluster() -> Iterator[tuple[Any, dict[str, str]]]:
     """Of two worker processes."""
     pytest.importorskip("ray")
-    with connected(workers=2) as cluster:
+    with connected_cluster(workers=2) as cluster:
         yield cluster

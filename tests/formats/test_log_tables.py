@@ -14,7 +14,7 @@ from tests.formats.vw_logs import events, write_events
 
 import o2pl
 from o2pl import InvalidInput
-from o2pl.data.decisions import number_of
+from o2pl.data.decisions import decision_number_of
 from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.sets import dictionary_sets
 from o2pl.formats import read_log
@@ -210,7 +210,7 @@ def test_an_event_that_comes_twice_is_a_bad_row(tmp_path: Path) -> None:
         read_log(path)
     log = read_log(path, skip_bad=1)
     assert len(log) == 2
-    assert log.ids.tolist() == [number_of("a"), number_of("b")]
+    assert log.ids.tolist() == [decision_number_of("a"), decision_number_of("b")]
 
 
 def test_slots_of_one_event_are_decisions_of_their_own() -> None:

@@ -172,7 +172,7 @@ def test_blocks_are_read_alike_on_any_number_of_threads(hashed: bool, monkeypatc
     monkeypatch.setattr("o2pl.formats.blocks._BYTES", 300)
     found = []
     for count in (1, 2, 3):
-        monkeypatch.setattr("o2pl.threads._given", lambda count=count: count)
+        monkeypatch.setattr("o2pl.threads._given_threads", lambda count=count: count)
         bad = BadRows("log", 100)
         tables = list(read_vw_text(io.BytesIO(text), bad, hashed=hashed))
         assert len(tables) > 10

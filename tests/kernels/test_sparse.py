@@ -12,7 +12,7 @@ from o2pl.kernels import sparse
 from o2pl.kernels.sparse import SparseOutcome, SparseValue
 from o2pl.objectives import Control, Pessimistic, PolicyValue
 from o2pl.objectives.outcome import OutcomeLog
-from o2pl.oracles.quasi_newton import no_pairs
+from o2pl.oracles.quasi_newton import no_quasi_newton_pairs
 from o2pl.policies import Softmax
 
 
@@ -83,7 +83,7 @@ def test_panels_of_a_long_log_add_up_to_the_whole_on_any_number_of_threads(
     monkeypatch.setattr(sparse, "PANEL", 100)  # four panels of 251, 251, 251 and 248 rows
     results = []
     for threads in (1, 3):
-        monkeypatch.setattr("o2pl.threads._given", lambda threads=threads: threads)
+        monkeypatch.setattr("o2pl.threads._given_threads", lambda threads=threads: threads)
         results.append(SparseOutcome(log, rows, n_actions)(params))
     assert not np.array_equal(results[0][1], gradient)  # other sums
     assert results[0][0] == results[1][0] == pytest.approx(value, rel=1e-6)
@@ -100,7 +100,7 @@ def test_independent_actions_descend_in_the_weights_that_can_move(weighed: bool)
     function = SparseOutcome(OutcomeLog(actions, generator.random(n), False, 2.0, 0.0, None, weights), rows, n_actions)
     start = np.append(np.zeros((d, n_actions)), -0.3)
     start[4::n_actions] = 0.5  # of an action that is not played any more: decays
-    found, expected = no_pairs(3, len(start)), no_pairs(3, len(start))
+    found, expected = no_quasi_newton_pairs(3, len(start)), no_quasi_newton_pairs(3, len(start))
     for iterations in (2, 3):  # from nothing, then with pairs
         settings = iterations, 1e-9, 0.0
         moved = function.descend(start, *found.values(), *settings)

@@ -106,7 +106,7 @@ def test_run_is_the_loop(schedule: Any, kind: Any, policy: Any, tmp_path: Path) 
     assert np.ptp(looped.predict_proba(rows)) > 0.2
     looped.save(tmp_path / "a.o2pl")
     ran.save(tmp_path / "b.o2pl")
-    (header, arrays), (other_header, others) = (storage.read(tmp_path / f"{name}.o2pl") for name in "ab")
+    (header, arrays), (other_header, others) = (storage.read_storage(tmp_path / f"{name}.o2pl") for name in "ab")
     assert header == other_header
     assert set(arrays) == set(others)
     for name in set(arrays) - {"log.ids"}:  # every decision has an id of its own

@@ -10,7 +10,7 @@ import o2pl
 from o2pl._core import lbfgs_direction, remember
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.oracles import LBFGS
-from o2pl.oracles.quasi_newton import descend, no_pairs
+from o2pl.oracles.quasi_newton import descend_quasi_newton, no_quasi_newton_pairs
 from o2pl.policies import Softmax
 
 
@@ -29,7 +29,7 @@ def test_direction_is_that_of_the_dense_formula(n_pairs: int) -> None:
     generator = np.random.default_rng(n_pairs)
     root = generator.normal(size=(7, 7))
     hessian = root @ root.T + np.eye(7)
-    pairs = no_pairs(5, 7)
+    pairs = no_quasi_newton_pairs(5, 7)
     steps = [generator.normal(size=7) for _ in range(n_pairs)]
     for step in steps:
         remember(step, np.zeros(7), hessian @ step, **pairs)
@@ -42,7 +42,7 @@ def test_direction_is_that_of_the_dense_formula(n_pairs: int) -> None:
 
 
 def test_without_pairs_the_direction_is_downhill_and_bad_pairs_are_not_kept() -> None:
-    pairs = no_pairs(3, 2)
+    pairs = no_quasi_newton_pairs(3, 2)
     remember(np.array([1.0, 0.0]), np.zeros(2), np.array([-1.0, 0.0]), **pairs)
     remember(np.array([0.0, 1e-4]), np.ones(2), np.array([0.0, 1.0]), **pairs)  # a kink
     direction = np.empty(2)
@@ -69,7 +69,10 @@ def value_of(n: int, with_control: bool) -> PolicyValue:
 def test_the_minimum_is_as_low_as_scipys(n: int, with_control: bool) -> None:
     function, start = value_of(n, with_control), np.zeros(24)
     oracle = LBFGS(iterations=500, tolerance=1e-5)
-    ours, theirs = descend(function, start, no_pairs(10, 24), 500, 1e-5), oracle(function, start)
+    ours, theirs = (
+        descend_quasi_newton(function, start, no_quasi_newton_pairs(10, 24), 500, 1e-5),
+        oracle(function, start),
+    )
     assert ours.value <= theirs.value + 1e-4
     assert ours.value == pytest.approx(function(ours.params)[0], abs=1e-6)
     assert ours.converged == (np.abs(function(ours.params)[1]).max() <= 1e-5)
@@ -88,27 +91,27 @@ def test_what_is_known_of_the_curvature_saves_evaluations() -> None:
             gradient = hessian @ (x - centre)
             return float(0.5 * (x - centre) @ gradient), gradient
 
-        pairs = no_pairs(10, 12)
-        descend(partial(bowl, centre=1.0), np.zeros(12), pairs, 200, 1e-4)
+        pairs = no_quasi_newton_pairs(10, 12)
+        descend_quasi_newton(partial(bowl, centre=1.0), np.zeros(12), pairs, 200, 1e-4)
         moved, start = partial(bowl, centre=1.1), np.ones(12)
-        warm += descend(moved, start, pairs, 200, 1e-4).evaluations
-        cold += descend(moved, start, no_pairs(10, 12), 200, 1e-4).evaluations
+        warm += descend_quasi_newton(moved, start, pairs, 200, 1e-4).evaluations
+        cold += descend_quasi_newton(moved, start, no_quasi_newton_pairs(10, 12), 200, 1e-4).evaluations
     assert warm < 0.9 * cold
 
 
 def test_pairs_of_quite_another_objective_do_no_harm() -> None:
     function, oracle = value_of(1000, False), LBFGS(iterations=500, tolerance=1e-5)
-    pairs, generator = no_pairs(10, 24), np.random.default_rng(0)
+    pairs, generator = no_quasi_newton_pairs(10, 24), np.random.default_rng(0)
     for _ in range(10):
         step = generator.normal(size=24)
         remember(step, np.zeros(24), step * np.exp(3 * generator.normal(size=24)), **pairs)
-    found = descend(function, np.zeros(24), pairs, 500, 1e-5)
+    found = descend_quasi_newton(function, np.zeros(24), pairs, 500, 1e-5)
     assert found.value <= oracle(function, np.zeros(24)).value + 1e-4
 
 
 def test_a_tiny_step_is_believed_if_its_curvature_is_known() -> None:
     for size, curved, kept in ((1e-4, 9.0, 2), (1e-4, 11.0, 1), (1.0, 11.0, 2), (1e-4, -1.0, 1)):
-        pairs, step = no_pairs(5, 2), size * np.array([1.0, 0.0])
+        pairs, step = no_quasi_newton_pairs(5, 2), size * np.array([1.0, 0.0])
         remember(np.ones(2), np.zeros(2), np.ones(2), **pairs)  # a curvature of 1
         remember(step, np.ones(2), curved * step, **pairs)
         assert pairs["at"][1] == kept
@@ -117,16 +120,18 @@ def test_a_tiny_step_is_believed_if_its_curvature_is_known() -> None:
 def test_pairs_of_a_kink_do_not_stop_a_learner_for_good() -> None:
     generator = np.random.default_rng(0)
     function, start = value_of(1000, True), 2 * generator.normal(size=24)
-    steep = no_pairs(10, 24)  # a pair of a kink: a curvature of 1e5 along every axis
+    steep = no_quasi_newton_pairs(10, 24)  # a pair of a kink: a curvature of 1e5 along every axis
     remember(np.ones(24), np.zeros(24), np.full(24, 1e5), **steep)
-    found = descend(function, start, steep, 60, 1e-5)
-    fresh = descend(function, start, no_pairs(10, 24), 60, 1e-5)
+    found = descend_quasi_newton(function, start, steep, 60, 1e-5)
+    fresh = descend_quasi_newton(function, start, no_quasi_newton_pairs(10, 24), 60, 1e-5)
     assert fresh.value < function(start)[0] - 0.1
     assert found.value == pytest.approx(fresh.value, abs=5e-3)
 
 
 def test_stopping_early_is_said() -> None:
-    assert not descend(value_of(1000, False), np.zeros(24), no_pairs(5, 24), 2, 1e-6).converged
+    assert not descend_quasi_newton(
+        value_of(1000, False), np.zeros(24), no_quasi_newton_pairs(5, 24), 2, 1e-6
+    ).converged
 
 
 def test_a_learner_that_solves_every_round_is_not_held_up_by_kinks() -> None:
@@ -144,11 +149,11 @@ def test_a_learner_that_solves_every_round_is_not_held_up_by_kinks() -> None:
 def test_steps_that_do_not_matter_are_not_made() -> None:
     """It stops within what is negligible of where it would have gone, after fewer evaluations."""
     function, start = value_of(1000, False), np.zeros(24)
-    whole = descend(function, start, no_pairs(6, 24), 500, 1e-7)
-    brief = descend(function, start, no_pairs(6, 24), 500, 1e-7, negligible=1e-4)
+    whole = descend_quasi_newton(function, start, no_quasi_newton_pairs(6, 24), 500, 1e-7)
+    brief = descend_quasi_newton(function, start, no_quasi_newton_pairs(6, 24), 500, 1e-7, negligible=1e-4)
     assert brief.converged
     assert brief.evaluations < 0.7 * whole.evaluations
     assert whole.value <= brief.value < whole.value + 2e-3
-    pairs = no_pairs(6, 24)
-    descend(function, start, pairs, 500, 1e-7)
-    assert descend(function, whole.params, pairs, 500, 0.0, negligible=1e-4).evaluations <= 2
+    pairs = no_quasi_newton_pairs(6, 24)
+    descend_quasi_newton(function, start, pairs, 500, 1e-7)
+    assert descend_quasi_newton(function, whole.params, pairs, 500, 0.0, negligible=1e-4).evaluations <= 2

@@ -8,7 +8,7 @@ import pytest
 from o2pl import _core
 from o2pl.objectives import PolicyValue, SquaresLog
 from o2pl.oracles import LBFGS, Recursive
-from o2pl.oracles.recursive import prior_draws
+from o2pl.oracles.recursive import recursive_prior_draws
 from o2pl.policies import Cells, Curve
 
 POLICY = Curve(Cells((0.0, 1.0), 4), inputs=2, degree=2, draws=3)
@@ -56,7 +56,7 @@ def test_it_begins_anew_where_rows_have_changed(change: Any) -> None:
 def test_draws_are_as_far_apart_as_the_rows_leave_possible() -> None:
     generator, S, D = np.random.default_rng(0), 4000, 3
     Z = generator.normal(size=(30, D)) * [1, 3, 0.2]
-    P, theta, draws, noise = np.eye(D), np.zeros(D), prior_draws(S, D), np.ones(2)
+    P, theta, draws, noise = np.eye(D), np.zeros(D), recursive_prior_draws(S, D), np.ones(2)
     _core.learn_rows(Z, generator.normal(size=30), np.empty(0), 0, P, theta, draws, noise)
     expected = np.linalg.inv(np.eye(D) + Z.T @ Z)
     np.testing.assert_allclose(np.tril(P), np.tril(expected), atol=1e-10)

@@ -8,22 +8,22 @@ import pytest
 from o2pl.data.contexts import ActionSets
 from o2pl.errors import InvalidInput
 from o2pl.policies import ActionWise, JaxPolicy, Neural, NeuralGaussian, NeuralSets, Truncated, UniformMixture
-from o2pl.policies.neural import innermost, is_network, with_actions
+from o2pl.policies.neural import innermost_neural, is_neural, neural_with_actions
 
 
 def test_a_network_takes_the_number_of_actions_of_its_learner() -> None:
-    assert with_actions(Neural(), 4).n_actions == 4
-    assert with_actions(Neural(3), 4).n_actions == 3
-    assert with_actions(UniformMixture(Neural()), 4).n_actions == 4
+    assert neural_with_actions(Neural(), 4).n_actions == 4
+    assert neural_with_actions(Neural(3), 4).n_actions == 3
+    assert neural_with_actions(UniformMixture(Neural()), 4).n_actions == 4
     with pytest.raises(InvalidInput, match="n_actions: found None"):
         Neural().init(3)
 
 
 def test_which_policies_are_networks() -> None:
     mixed = UniformMixture(Neural(2))
-    assert innermost(mixed) == Neural(2)
-    assert all(is_network(each) for each in (mixed, Neural(2), NeuralSets(), NeuralGaussian()))
-    assert not is_network(ActionWise())
+    assert innermost_neural(mixed) == Neural(2)
+    assert all(is_neural(each) for each in (mixed, Neural(2), NeuralSets(), NeuralGaussian()))
+    assert not is_neural(ActionWise())
 
 
 def test_a_new_network_is_the_uniform_policy_whatever_its_seed() -> None:

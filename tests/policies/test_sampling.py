@@ -14,11 +14,11 @@ from o2pl.policies.sampling import (
     acting_among,
     acting_numbers,
     acting_parts,
-    draw_rows,
     log_softmax,
     mix_uniform,
     predicted,
-    sharpen,
+    sample_rows,
+    sharpened_before_sampling,
 )
 from o2pl.protocols import Explored
 
@@ -50,7 +50,7 @@ def test_inversion_skips_what_is_impossible_and_gives_the_rest_to_the_last() -> 
 def test_sets_and_rows_are_drawn_alike() -> None:
     generator = np.random.default_rng(0)
     probabilities, uniforms = generator.dirichlet(np.ones(3), size=200), generator.random(200)
-    actions, propensities = draw_rows(probabilities, uniforms)
+    actions, propensities = sample_rows(probabilities, uniforms)
     slow = (probabilities.cumsum(axis=1) <= uniforms[:, None]).sum(axis=1)
     np.testing.assert_array_equal(actions, slow)
     np.testing.assert_array_equal(propensities, probabilities[np.arange(200), slow])
@@ -68,8 +68,8 @@ def test_softmax_within_sets_and_sharpening() -> None:
     softmax_in_place(scores[:2], 2.0)
     assert scores[0] == pytest.approx(1 / (1 + np.exp(4)))
     pi = np.array([[0.2, 0.8], [0.0, 1.0]])
-    np.testing.assert_allclose(sharpen(pi, 1.0), pi)
-    np.testing.assert_allclose(sharpen(pi, 3.0), [[0.008 / 0.52, 0.512 / 0.52], [0, 1]])
+    np.testing.assert_allclose(sharpened_before_sampling(pi, 1.0), pi)
+    np.testing.assert_allclose(sharpened_before_sampling(pi, 3.0), [[0.008 / 0.52, 0.512 / 0.52], [0, 1]])
 
 
 NONE = np.empty(0)

@@ -10,7 +10,7 @@ from scipy.stats import kstest
 
 from o2pl import InvalidInput
 from o2pl.policies import Gaussian, Truncated
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 
 # bounds, log, heteroscedastic, learn_scale
 SETTINGS = list(itertools.product((None, (5.0, 20.0)), (False, True), (False, True), (False, True)))
@@ -94,6 +94,6 @@ def test_imitation_finds_the_logger() -> None:
 
 def test_it_survives_its_file_form_and_refuses_prices_of_nothing() -> None:
     policy = Truncated(1.0, 2.0, True, True, (5.0, 20.0), True)
-    assert decode(encode(policy)) == policy
+    assert decode_from_storage(encode_for_storage(policy)) == policy
     with pytest.raises(InvalidInput, match="> 0"):
         Truncated(bounds=(0.0, 1.0), log=True)

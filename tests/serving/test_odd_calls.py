@@ -9,7 +9,7 @@ import httpx
 import pytest
 from tests.serving.clients import inside
 
-from o2pl.cli.serve import _first
+from o2pl.cli.serve import _first_application_to_serve
 from o2pl.serving.store import Store
 
 BOTH = True
@@ -48,5 +48,5 @@ def test_servers_that_start_at_once_share_the_first_application(store: Store, mo
         return []
 
     monkeypatch.setattr(store, "applications", faster)
-    assert _first(store) is None
+    assert _first_application_to_serve(store) is None
     assert len(store.applications()) == 1

@@ -14,7 +14,7 @@ from tests.serving.rows import decision
 from tests.serving.worlds import decide, visits
 
 from o2pl import InvalidInput
-from o2pl.cli.database import open_store
+from o2pl.cli.database import open_database_store
 from o2pl.serving.applications import digest
 from o2pl.serving.backup import back_up
 from o2pl.serving.store import Store
@@ -44,14 +44,14 @@ def test_a_damaged_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
         store.add_application("shop")
         store.add([decision(f"e{k}", context=b"{}" + b" " * 500) for k in range(500)])
     whole, size = file.read_bytes(), file.stat().st_size
-    open_store(str(file))[0].close()
+    open_database_store(str(file))[0].close()
     damage = b"\x5a" * 8192
     file.write_bytes(whole[: size // 2] + damage + whole[size // 2 + 8192 :])
     with pytest.raises(InvalidInput, match=r"damaged file.*o2pl backup.*\.recover"):
-        open_store(str(file))
+        open_database_store(str(file))
     file.write_bytes(whole[:4096] + damage + whole[4096 + 8192 :])  # what every start reads
     with pytest.raises(InvalidInput, match=r"damaged file.*o2pl backup.*\.recover"):
-        open_store(str(file))
+        open_database_store(str(file))
 
 
 def test_unknown_keys_are_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,11 +11,11 @@
 
 from typing import TYPE_CHECKING
 
-from o2pl.lazily import attributes_of
+from o2pl.lazily import lazily_imported
 
 if TYPE_CHECKING:
     from o2pl_reproduction.registry import EXPERIMENTS, STUDIES
 
 __all__ = ["EXPERIMENTS", "STUDIES"]
 
-__getattr__, __dir__ = attributes_of(__name__, {"o2pl_reproduction.registry": "EXPERIMENTS STUDIES"})
+__getattr__, __dir__ = lazily_imported(__name__, {"o2pl_reproduction.registry": "EXPERIMENTS STUDIES"})

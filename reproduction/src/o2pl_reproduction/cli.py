@@ -293,10 +293,10 @@ def _run(
 
 
 def _say_left_out(experiment: Experiment, options: Options) -> None:
-    from o2pl.extras import install_command
+    from o2pl.extras import extra_install_command
 
     for learner, extra in experiment.left_out(options).items():
-        typer.echo(f"{experiment.name}: {learner} is skipped; to run it: {install_command(extra)}", err=True)
+        typer.echo(f"{experiment.name}: {learner} is skipped; to run it: {extra_install_command(extra)}", err=True)
 
 
 def _progress(screen: Any) -> UnitProgress:

@@ -7,7 +7,7 @@ from typing import Any
 from o2pl import O2PL
 from o2pl.learners.estimators import CONTROL
 from o2pl.simulation.description import built
-from o2pl.storage import decode
+from o2pl.storage import decode_from_storage
 from o2pl_reproduction.studies.bakeoff_learners import (
     BOOK_ARMS,
     DEFAULT_ARMS,
@@ -47,15 +47,15 @@ def test_settings_make_the_learner_they_describe():
         made = learner.get_params()
         assert (made.pop("n_actions"), made.pop("random_state")) == (4, 11)
         assert made.pop("reward_range", (0.0, 1.0)) == (0.0, 1.0)
-        assert made == {name: decode(value) for name, value in settings["params"].items()}
+        assert made == {name: decode_from_storage(value) for name, value in settings["params"].items()}
         assert each.needs == ("vw" if settings["class"] == "VowpalWabbit" else None)
 
 
 def test_the_default_constructor_is_what_takes_part_and_what_was_frozen():
     params = {each.description["name"]: each.description["params"] for each in frozen_learners()}
     default = O2PL().get_params()
-    assert {name: decode(value) for name, value in params["o2pl"].items()}.items() <= default.items()
-    frozen = {name: decode(value) for name, value in read_frozen()["o2pl"]["settings"].items()}
+    assert {name: decode_from_storage(value) for name, value in params["o2pl"].items()}.items() <= default.items()
+    frozen = {name: decode_from_storage(value) for name, value in read_frozen()["o2pl"]["settings"].items()}
     assert default["control"] == "auto"  # CONTROL for the worlds of the bake-off, which have fixed actions
     assert O2PL(**frozen).get_params() == default | {"control": CONTROL}
 
@@ -74,10 +74,10 @@ def test_arms_of_pessimism_are_their_learner_but_for_penalty_and_clip():
     params = {each.description["name"]: each.description["params"] for each in frozen_learners()}
     for arms in (DEFAULT_ARMS, BOOK_ARMS):
         own = params[arms.learner]
-        assert (decode(own["penalty"]), decode(own["clip"])) == (arms.penalty, arms.clip)
+        assert (decode_from_storage(own["penalty"]), decode_from_storage(own["clip"])) == (arms.penalty, arms.clip)
         for name, given in arms.settings().items():
-            other = {key: decode(value) for key, value in params[name].items()}
-            assert other == {key: decode(value) for key, value in own.items()} | dict(given)
+            other = {key: decode_from_storage(value) for key, value in params[name].items()}
+            assert other == {key: decode_from_storage(value) for key, value in own.items()} | dict(given)
     assert set(BOOK_ARMS.settings()) < NOT_TUNED  # on all sets
     assert not set(DEFAULT_ARMS.settings()) & NOT_TUNED  # where the recipe was not tuned
 

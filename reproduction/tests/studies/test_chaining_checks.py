@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl.simulation.worlds import Margin
-from o2pl.storage import encode
+from o2pl.storage import encode_for_storage
 from o2pl.theory.chaining import chained_deviation, lipschitz_entropy
 from o2pl_reproduction.studies import chaining_checks as module
 from o2pl_reproduction.studies.group_policies import GroupEvidence, GroupSchedule, fine_groups, joined, rare_groups
@@ -80,7 +80,7 @@ def test_the_bound_says_something_from_the_round_that_is_named() -> None:
 
 
 def test_the_worst_policies_reach_the_least_constant() -> None:
-    rows = module.margin_ratios({"world": encode(Margin(2.0))}, 20_000, np.random.default_rng(4))
+    rows = module.margin_ratios({"world": encode_for_storage(Margin(2.0))}, 20_000, np.random.default_rng(4))
     for kind, kappa, overlap, ratio, constant, *_ in rows:
         assert kappa == 2.0
         expected = 1.0 if kind == "margin-sharp" else ((1 - overlap) / 3) ** (1 / 3)

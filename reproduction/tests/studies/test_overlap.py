@@ -14,7 +14,7 @@ from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import results
-from o2pl.storage import decode
+from o2pl.storage import decode_from_storage
 from o2pl_reproduction.studies.offline import LABELS, UNTUNED
 from o2pl_reproduction.studies.overlap import FLOORS, LEARNERS, OVERLAP, spared, world
 
@@ -35,7 +35,7 @@ def verdicts(rows: pa.Table) -> dict[str, bool]:
 
 def test_the_floor_is_what_the_world_says():
     for cell in OVERLAP.experiment.cells(None):
-        task = decode(cell.world["world"])
+        task = decode_from_storage(cell.world["world"])
         if cell.learner["name"] != "o2pl":  # one look at each world is enough
             continue
         logged = task.log(500, np.random.default_rng(0))

@@ -14,7 +14,7 @@ from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import results
-from o2pl.storage import encode
+from o2pl.storage import encode_for_storage
 from o2pl_reproduction.studies import schedules as module
 from o2pl_reproduction.studies.schedules import COMPARED, COSTS, COSTS_STUDY, LENGTHS, LONG, SCHEDULES, SCHEDULES_STUDY
 
@@ -136,5 +136,5 @@ def test_a_tiny_run_has_claims_figures_and_a_table(out: Path) -> None:
 
 def test_the_cells_hold_the_schedules_that_are_named() -> None:
     schedules = {cell.learner["name"]: cell.learner["params"]["schedule"] for cell in SCHEDULES.cells(None)}
-    assert schedules == {name: encode(as_schedule(name)) for name in module.LABELS}
-    assert schedules["near-exact"] == encode(NEAR_EXACT) != schedules["geometric"]
+    assert schedules == {name: encode_for_storage(as_schedule(name)) for name in module.LABELS}
+    assert schedules["near-exact"] == encode_for_storage(NEAR_EXACT) != schedules["geometric"]

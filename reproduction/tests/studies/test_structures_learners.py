@@ -8,7 +8,7 @@ import pytest
 from o2pl import Bandit
 from o2pl.engine.member import QUADRATIC
 from o2pl.simulation.description import built
-from o2pl.storage import decode
+from o2pl.storage import decode_from_storage
 from o2pl_reproduction.studies import structures_learners
 from o2pl_reproduction.studies.structures_learners import (
     ENTRANTS,
@@ -50,7 +50,7 @@ def test_frozen_settings_are_those_that_play():
         learner: Any = built(each.description, n_actions=4, reward_range=(0.0, 1.0), random_state=0)
         params = learner.get_params()
         for name, value in frozen.get(each.description["name"], {"settings": {}})["settings"].items():
-            assert params[name] == decode(value)
+            assert params[name] == decode_from_storage(value)
         assert params["n_actions"] == 4
 
 

@@ -7,7 +7,7 @@ from structures_folder import SETS, write_sets
 
 from o2pl.simulation.worlds import Drifting, Structured, Wheel
 from o2pl.simulation.worlds.structured import CHANGES, STRUCTURES
-from o2pl.storage import decode
+from o2pl.storage import decode_from_storage
 from o2pl_reproduction.studies import structures_worlds
 from o2pl_reproduction.studies.structures_worlds import (
     DRIFT_SETS,
@@ -42,12 +42,12 @@ def test_worlds_have_names_of_their_own_and_say_what_they_are(folder: str):
         "confirmation",
     )
     assert (rare["rounds"], rare["first_seed"]) == (2000, 8000)
-    assert isinstance(decode(rare["world"]), Structured)
-    assert decode(rare["world"]).structure == "rare"
-    gradual = decode(by_name["drift:gradual:28_optdigits"]["world"])
+    assert isinstance(decode_from_storage(rare["world"]), Structured)
+    assert decode_from_storage(rare["world"]).structure == "rare"
+    gradual = decode_from_storage(by_name["drift:gradual:28_optdigits"]["world"])
     assert isinstance(gradual, Drifting)
     assert gradual.change == "gradual"
-    assert decode(by_name["wheel"]["world"]) == Wheel(delta=0.95)
+    assert decode_from_storage(by_name["wheel"]["world"]) == Wheel(delta=0.95)
     assert set(QUICK) <= set(names)
     assert {each["part"] for each in found} == set(PARTS)
 

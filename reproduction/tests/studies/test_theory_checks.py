@@ -55,9 +55,9 @@ def test_columns_stand_seed_by_seed_and_place_by_place() -> None:
 
 def test_the_margin_worlds_have_the_slope_of_their_exponent() -> None:
     from o2pl.simulation.worlds import Margin
-    from o2pl.storage import encode
+    from o2pl.storage import encode_for_storage
 
-    found = module.heb_margin({"world": encode(Margin(1.0))}, 20_000, np.random.default_rng(0))
+    found = module.heb_margin({"world": encode_for_storage(Margin(1.0))}, 20_000, np.random.default_rng(0))
     kind, nu, _, slope, beta, error, _ = found[-1]
     assert (kind, nu, beta) == ("heb", 1.0, 0.5)
     assert abs(slope - beta) < 4 * error + 0.01

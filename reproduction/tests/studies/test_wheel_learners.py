@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from o2pl.errors import InvalidInput
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl_reproduction.studies.wheel import PAPER_WHEEL, WHEEL
 from o2pl_reproduction.studies.wheel_learners import ARMS, FEATURES, HEAD_STARTS, TUNED, Radial
 
@@ -37,7 +37,7 @@ def test_all_methods_of_a_group_see_the_same_features():
         suffix = "" if features == "linear" else f"-{features}"
         own = params[f"o2pl{suffix}"]["policy"]["fields"]["features"]
         assert own == params[f"linucb{suffix}"]["features"] == params[f"lints{suffix}"]["features"]
-        assert own == encode(FEATURES[features])
+        assert own == encode_for_storage(FEATURES[features])
         assert params[f"o2pl{suffix}"]["baseline"] == -TUNED[features]["o2pl"][0]
         assert (params[f"lints{suffix}"]["scale"], params[f"lints{suffix}"]["ridge"]) == TUNED[features]["lints"]
 
@@ -53,7 +53,10 @@ def test_rivals_with_a_head_start_differ_from_those_without_in_nothing_else():
 
 
 def test_arms_are_their_learner_but_for_penalty_and_clip():
-    params = {name: {key: decode(value) for key, value in each.items()} for name, each in params_by_learner().items()}
+    params = {
+        name: {key: decode_from_storage(value) for key, value in each.items()}
+        for name, each in params_by_learner().items()
+    }
     for learner, arms in ARMS.items():
         own = params[learner]
         assert (own["penalty"], own["clip"]) == (arms.penalty, arms.clip)

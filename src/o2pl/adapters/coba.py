@@ -74,10 +74,10 @@ class CobaLearner:
         if self._learner is None:
             self._begin(context, actions)
         if self._sets:
-            items = [_dictionary(_features(action)) for action in actions]
-            return {"shared": _dictionary(_features(context)), "actions": items}, list(range(len(items)))
-        page = _dictionary(_features(context)) if self._hashed else _features(context)
-        numbers = [self._numbers.get(_name(action), -1) for action in actions]
+            items = [_coba_dictionary(_coba_features(action)) for action in actions]
+            return {"shared": _coba_dictionary(_coba_features(context)), "actions": items}, list(range(len(items)))
+        page = _coba_dictionary(_coba_features(context)) if self._hashed else _coba_features(context)
+        numbers = [self._numbers.get(_coba_name(action), -1) for action in actions]
         if min(numbers) < 0:
             raise InvalidInput(
                 f"actions: found {actions[numbers.index(-1)]!r}, which was not in the first round;"
@@ -88,17 +88,19 @@ class CobaLearner:
     def _begin(self, context: Any, actions: Sequence[Any]) -> None:
         """Choose the policy by the first context and actions."""
         policy = self._settings.get("policy")
-        self._sets = "actionwise" in policy if isinstance(policy, str) else not all(_is_name(each) for each in actions)
-        words = not _numeric(_features(context))
+        self._sets = (
+            "actionwise" in policy if isinstance(policy, str) else not all(_is_coba_name(each) for each in actions)
+        )
+        words = not _coba_numbers(_coba_features(context))
         if policy is None:
             policy = "hashed actionwise" if self._sets else "hashed" if words else "union"
         self._hashed = isinstance(policy, str) and policy.startswith("hashed")
         known = {} if self._sets else {"n_actions": len(actions)}
-        self._numbers = {} if self._sets else {_name(action): number for number, action in enumerate(actions)}
+        self._numbers = {} if self._sets else {_coba_name(action): number for number, action in enumerate(actions)}
         self._learner = _LEARNERS[self._name](**{**self._settings, "policy": policy, **known})
 
 
-def _features(given: Any) -> Any:
+def _coba_features(given: Any) -> Any:
     """Return the features of a context or an action: a list of numbers, or a dictionary if there are strings."""
     if given is None:
         return [0.0]
@@ -107,26 +109,26 @@ def _features(given: Any) -> Any:
     if isinstance(given, str) or not hasattr(given, "__iter__"):
         given = [given]
     values = list(given)
-    return values if _numeric(values) else _dictionary(values)
+    return values if _coba_numbers(values) else _coba_dictionary(values)
 
 
-def _dictionary(features: Any) -> dict[str, Any]:
+def _coba_dictionary(features: Any) -> dict[str, Any]:
     return features if isinstance(features, dict) else {f"x{place}": value for place, value in enumerate(features)}
 
 
-def _numeric(values: Any) -> bool:
+def _coba_numbers(values: Any) -> bool:
     return not isinstance(values, dict) and all(isinstance(v, int | float) for v in values)
 
 
-def _is_name(action: Any) -> bool:
+def _is_coba_name(action: Any) -> bool:
     """Return whether an action is a name: a string, a number, or a one-hot row (coba's classes)."""
     if isinstance(action, str | int | float):
         return True
     if isinstance(action, Mapping) or hasattr(action, "keys"):
         return False
     values = list(action)
-    return _numeric(values) and sum(values) == 1 and set(values) <= {0, 1}
+    return _coba_numbers(values) and sum(values) == 1 and set(values) <= {0, 1}
 
 
-def _name(action: Any) -> Any:
+def _coba_name(action: Any) -> Any:
     return action if isinstance(action, str | int | float) else tuple(action)

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from o2pl.data.action_names import are_words
+from o2pl.data.action_names import are_action_names
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import estimate
@@ -34,7 +34,7 @@ _ESTIMATORS = ("ips", "snips", "clipped", "dr", "sndr", "switch-dr", "dr-shrinka
 
 def feedback(actions: Any, rewards: Any, propensities: Any) -> Floats:
     """Return y for scikit-learn: one row per decision, [n, 3]. Actions may be names: y is then an array of objects."""
-    named = are_words(actions)
+    named = are_action_names(actions)
     known = (check_column("reward", rewards, np.float64), check_column("propensity", propensities, np.float64))
     columns = [np.asarray(actions, object) if named else check_column("action", actions, np.float64), *known]
     if any(column.ndim != 1 or len(column) != len(columns[0]) for column in columns):
@@ -69,7 +69,7 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """Fit the learner. y: from `feedback`."""
         self._check()
         made = Bandit() if self.learner is None else type(self.learner)(**self.learner.get_params())
-        actions, rewards, propensities = _columns(y, made)
+        actions, rewards, propensities = _sklearn_columns(y, made)
         self.learner_ = made.fit(X, actions, rewards, propensities)
         return self
 
@@ -87,7 +87,7 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         learner = self.learner_
         given = Interactions(
             X,
-            *_columns(y, learner),
+            *_sklearn_columns(y, learner),
             reward_range=learner.log_.reward_range,
             n_actions=getattr(learner, "n_actions_", None),
         )
@@ -103,14 +103,14 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         check_number("pessimism", self.pessimism, 0)
 
 
-def _columns(y: Any, learner: Any) -> tuple[Array, Floats, Floats]:
+def _sklearn_columns(y: Any, learner: Any) -> tuple[Array, Floats, Floats]:
     rows = np.asarray(y)
     if rows.ndim != 2 or rows.shape[1] != 3:
         raise InvalidInput(
             f"y: found shape {rows.shape}, expected three columns: feedback(actions, rewards, propensities)"
         )
     rewards, propensities = rows[:, 1].astype(np.float64), rows[:, 2].astype(np.float64)
-    if are_words(rows[:, 0]):
+    if are_action_names(rows[:, 0]):
         return np.asarray(rows[:, 0].tolist()), rewards, propensities
     actions: Array = rows[:, 0].astype(np.float64)
     if not learner._density:

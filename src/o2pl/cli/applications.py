@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from o2pl.cli.database import opened
-from o2pl.cli.options import Database, separated, two_numbers
+from o2pl.cli.database import opened_database
+from o2pl.cli.options import Database, list_option, range_option
 from o2pl.errors import InvalidInput, nearest
 
 HELP = "Manage the applications of the decision service and their keys."
@@ -16,7 +16,7 @@ ADD_EXAMPLES = "`o2pl app add shop`; `o2pl app add banner --kind fixed --actions
 KEY_EXAMPLES = "`o2pl app key shop --role read`."
 
 
-def add(
+def add_application(
     name: Annotated[str, typer.Argument(help="Name of the application.")],
     kind: Annotated[
         str,
@@ -32,17 +32,17 @@ def add(
     database: Database = None,
 ) -> None:
     """Add an application with its own learner, settings, keys and log. Its two keys are shown only once."""
-    with opened(database, new=True) as store:
+    with opened_database(database, new=True) as store:
         from o2pl.serving import settings
 
         kinds = [each.value for each in settings.Kind]
         if kind not in kinds:
             raise InvalidInput(f"kind: found {kind!r}, {nearest(kind, kinds)}")
-        values: dict[str, Any] = {"rewardRange": list(two_numbers(rewards))}
+        values: dict[str, Any] = {"rewardRange": list(range_option(rewards))}
         if actions is not None:
-            values["actions"] = separated(actions)
+            values["actions"] = list_option(actions)
         if bounds is not None:
-            values["bounds"] = list(two_numbers(bounds, "bounds"))
+            values["bounds"] = list(range_option(bounds, "bounds"))
         made = store.add_application(name, kind, settings.made(values, settings.Kind(kind)))
     typer.echo(f"application: {name}")
     typer.echo(f"write key:   {made.write_key}")
@@ -52,7 +52,7 @@ def add(
 
 def list_applications(database: Database = None) -> None:
     """List the applications with their kinds and numbers of decisions."""
-    with opened(database) as store:
+    with opened_database(database) as store:
         from rich.console import Console
         from rich.table import Table
 
@@ -68,7 +68,7 @@ def list_applications(database: Database = None) -> None:
         Console().print(table)
 
 
-def new_key(
+def new_application_key(
     name: Annotated[str, typer.Argument(help="Name of the application.")],
     role: Annotated[
         str, typer.Option(help="`write`: rank, reward, settings; `read`: dashboard and exports.")
@@ -83,7 +83,7 @@ def new_key(
     database: Database = None,
 ) -> None:
     """Create another key and print it; it is shown only once."""
-    with opened(database) as store:
+    with opened_database(database) as store:
         from o2pl.serving import applications
 
         application = store.application(name)
@@ -96,9 +96,11 @@ def new_key(
         typer.echo(f"{gone} older keys {how}; running servers notice within seconds", err=True)
 
 
-def list_keys(name: Annotated[str, typer.Argument(help="Name of the application.")], database: Database = None) -> None:
+def list_application_keys(
+    name: Annotated[str, typer.Argument(help="Name of the application.")], database: Database = None
+) -> None:
     """List the keys of an application: the first digits of their digests, which are in the log, roles and ages."""
-    with opened(database) as store, store.reading() as connection:
+    with opened_database(database) as store, store.reading() as connection:
         from o2pl.serving import applications
 
         own = applications.find_application(connection, name)
@@ -111,13 +113,13 @@ def _time(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
 
 
-def revoke(
+def revoke_application_key(
     name: Annotated[str, typer.Argument(help="Name of the application.")],
     key: Annotated[str, typer.Argument(help="The first digits of its digest, from `o2pl app keys`.")],
     database: Database = None,
 ) -> None:
     """Revoke one key. Running servers notice within seconds."""
-    with opened(database) as store, store.writing() as connection:
+    with opened_database(database) as store, store.writing() as connection:
         from o2pl.serving import applications
 
         own = applications.find_application(connection, name)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from o2pl.cli.database import opened
+from o2pl.cli.database import opened_database
 from o2pl.cli.options import Database
 from o2pl.errors import InvalidInput
 
@@ -28,7 +28,7 @@ def back_up(
     OUT appears only when it is complete. To restore it, stop the service and replace the database file with it. With
     --until, applications, settings and keys are those of now, and the trainer learns again from the events.
     """
-    with opened(database) as store:
+    with opened_database(database) as store:
         from o2pl.serving import backup
 
         size = backup.back_up(store, out, None if until is None else _seconds(until))

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from o2pl.cli.logs import say_bad
-from o2pl.cli.options import Log, Map, SkipBad, separated
+from o2pl.cli.logs import say_bad_log_rows
+from o2pl.cli.options import Log, Map, SkipBad, list_option
 
 EXAMPLES = "`o2pl convert vw.dsjson log.parquet`; `o2pl convert log.parquet vw2.dsjson` (VW learns the same from both)."
 
@@ -39,7 +39,7 @@ def convert(
     bad = bad_rows_of(log, kind, skip_bad)
     tables = iter([numbers_table(read_log(log))]) if kind == "learner" else read_tables(log, bad, mapping=asked)
     if columns is not None or drop is not None:
-        tables = renamed(tables, pairs_of(columns or ""), separated(drop or ""), log.name)
+        tables = renamed(tables, pairs_of(columns or ""), list_option(drop or ""), log.name)
     rows = write_tables(out, tables)
-    say_bad(bad)
+    say_bad_log_rows(bad)
     typer.echo(f"{rows:,} rows: {out}")

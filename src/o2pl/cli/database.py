@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened(database: str | None, new: bool = False) -> Iterator[Store]:
+def opened_database(database: str | None, new: bool = False) -> Iterator[Store]:
     """Open the database for a command. new: create it if it does not exist."""
     require_extra("serve", "the decision service")
     from o2pl.serving.database import where_is
@@ -40,12 +40,12 @@ def chosen(store: Store, name: str | None) -> Application:
     return found[0]
 
 
-def asked(store: Store, name: str | None) -> list[Application]:
+def asked_of_database(store: Store, name: str | None) -> list[Application]:
     """Return the application of this name; None: all."""
     return store.applications() if name is None else [store.application(name)]
 
 
-def open_store(database: str | None) -> tuple[Store, str]:
+def open_database_store(database: str | None) -> tuple[Store, str]:
     """Return the opened store and its URL."""
     from o2pl.serving.database import StoreUnavailable, check_whole, damaged, where_is
     from o2pl.serving.store import Store

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from o2pl.cli.logs import say_bad
-from o2pl.cli.options import SkipBad, separated
+from o2pl.cli.logs import say_bad_log_rows
+from o2pl.cli.options import SkipBad, list_option
 from o2pl.errors import InvalidInput
 
 EXAMPLES = (
@@ -52,9 +52,9 @@ def decide(
         raise InvalidInput(f"{contexts.name}: found {kind}, expected Parquet, Arrow or CSV")
     decider = policy.snapshot() if hasattr(policy, "snapshot") else policy
     bad = bad_rows_of(contexts, kind, skip_bad)
-    columns = None if context is None else separated(context)
+    columns = None if context is None else list_option(context)
     made = decided_on(decider, read_table(contexts, bad), bad, columns, seed)
     write_tables(out, iter([made]))
-    say_bad(bad)
+    say_bad_log_rows(bad)
     typer.echo(f"{len(made):,} decisions: {out}")
     typer.echo(f"next: o2pl join {out} REWARDS --default 0 --out log.parquet")

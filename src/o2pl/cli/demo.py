@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 import typer
 
-from o2pl.extras import install_command, missing, require_extra
+from o2pl.extras import extra_install_command, missing_extra, require_extra
 
 EXAMPLES = "`o2pl demo`, then open the page."
 
@@ -23,13 +23,13 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the page.")] = Path(
     require_extra("experiments", "the demo")
     from rich.console import Console
 
-    from o2pl.demo.story import tell
+    from o2pl.demo.story import tell_story
 
     for name, what in (("vw", "Vowpal Wabbit"), ("serve", "the decision service")):
-        if missing(name):
-            typer.echo(f"{what} is skipped; to include it: {install_command(name)}", err=True)
+        if missing_extra(name):
+            typer.echo(f"{what} is skipped; to include it: {extra_install_command(name)}", err=True)
     with Steps(Console(stderr=True)) as steps:
-        path = tell(out, steps)
+        path = tell_story(out, steps)
     typer.echo(f"page: {path}")
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from o2pl.cli.logs import read_and_say
-from o2pl.cli.options import Log, Map, SkipBad, two_numbers
+from o2pl.cli.logs import read_log_and_say
+from o2pl.cli.options import Log, Map, SkipBad, range_option
 
 EXAMPLES = "`o2pl describe log.parquet` also suggests the next command."
 
@@ -21,6 +21,6 @@ def describe(
     """Describe a log: its columns, whether its propensities are calibrated, drift, and what to do next."""
     from o2pl.formats import describing
 
-    ends = None if rewards is None else two_numbers(rewards)
-    found = read_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
+    ends = None if rewards is None else range_option(rewards)
+    found = read_log_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     typer.echo(str(describing.describe(found, str(log))))

@@ -30,7 +30,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def interruptible(resume: str) -> Iterator[None]:
+def interruption_is_no_error(resume: str) -> Iterator[None]:
     """After Ctrl-C, say how to resume, and exit."""
     try:
         yield

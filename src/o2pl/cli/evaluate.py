@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from o2pl.cli.logs import read_and_say, say_bad
+from o2pl.cli.logs import read_log_and_say, say_bad_log_rows
 from o2pl.cli.options import (
     Address,
     EngineName,
@@ -18,11 +18,11 @@ from o2pl.cli.options import (
     OutOfCore,
     SkipBad,
     Workers,
-    named_policy,
-    two_numbers,
+    policy_option,
+    range_option,
 )
 from o2pl.errors import InvalidInput
-from o2pl.extras import install_command, missing, require_extra
+from o2pl.extras import extra_install_command, missing_extra, require_extra
 
 if TYPE_CHECKING:
     from o2pl.evaluation.candidates import Candidates
@@ -114,7 +114,7 @@ def evaluate(
     from o2pl.fitting.fit_out_of_core import is_streamed
 
     group = control is not None or baseline == "control"
-    ends = None if rewards is None else two_numbers(rewards)
+    ends = None if rewards is None else range_option(rewards)
     if is_streamed(log, out_of_core, memory, engine, workers, address):
         in_memory = at_any_time or segments is not None or rows_per_day is not None or propensities != "auto"
         if in_memory or metric or group or truncate:
@@ -122,54 +122,56 @@ def evaluate(
                 "--at-any-time, --segments, --rows-per-day, --propensities, --metric, --truncate or a control group:"
                 " found with a log larger than memory, expected --in-memory as well"
             )
-        _show(_streamed(log, policy, baseline, ends, delta, skip_bad, engine, workers, address), figure)
+        _show_evaluation(
+            _evaluate_out_of_core(log, policy, baseline, ends, delta, skip_bad, engine, workers, address), figure
+        )
         return
-    rows = read_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
+    rows = read_log_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     metrics = metrics_of(metric or (), fewer_is_better or (), at_most_worse or ()) or None
-    within = None if truncate is None else two_numbers(truncate, "truncate")
+    within = None if truncate is None else range_option(truncate, "truncate")
     if metrics and figure is not None:
         raise InvalidInput("--figure: found with --metric, which has none; expected one of them")
     if figure is not None:
         require_extra("plots", "drawing figures")
-    against = baseline if baseline in (None, "control") else named_policy(baseline, "baseline")
-    policies = {name: named_policy(name) for name in policy}
+    against = baseline if baseline in (None, "control") else policy_option(baseline, "baseline")
+    policies = {name: policy_option(name) for name in policy}
     asked: Any = policies if len(policies) > 1 else next(iter(policies.values()))
     settings: Any = {"at_any_time": at_any_time, "delta": delta, "propensities": propensities, "metrics": metrics}
     settings |= {"segments": segments, "rows_per_day": rows_per_day, "truncate": within}
     settings |= {"control": control, "control_share": control_share}
     found: Any = evaluated(rows, asked, baseline=against, **settings)
     if metrics:
-        _print(str(found))
+        _print_evaluation(str(found))
         return
-    _show(found, figure)
+    _show_evaluation(found, figure)
 
 
-def _streamed(
+def _evaluate_out_of_core(
     log: Path, policies: list[str], baseline: str | None, ends: RewardRange | None, delta: float, skip_bad: int,
     engine: str, workers: int | None, address: str | None,
 ) -> Evaluation:  # fmt: skip
     """Evaluate one policy out of core, with the options of `o2pl evaluate`."""
-    from o2pl.cli.progress import shown
-    from o2pl.cluster import connected
+    from o2pl.cli.progress import shown_progress
+    from o2pl.cluster import connected_cluster
     from o2pl.fitting.evaluate_out_of_core import evaluate_out_of_core, on_ray
     from o2pl.formats.log_tables import bad_rows_of
 
     if len(policies) > 1:
         raise InvalidInput(f"policy: found {len(policies)} for a log larger than memory, expected one; or --in-memory")
-    against = None if baseline is None else named_policy(baseline, "baseline")
+    against = None if baseline is None else policy_option(baseline, "baseline")
     bad = bad_rows_of(log, "parquet", skip_bad)
     with ExitStack() as stack:
-        progress = stack.enter_context(shown("evaluate"))
-        spread = on_ray(stack.enter_context(connected(address, workers))) if engine == "ray" else None
+        progress = stack.enter_context(shown_progress("evaluate"))
+        spread = on_ray(stack.enter_context(connected_cluster(address, workers))) if engine == "ray" else None
         found = evaluate_out_of_core(
-            log, named_policy(policies[0]), against, reward_range=ends, delta=delta, bad=bad, read=progress.read,
+            log, policy_option(policies[0]), against, reward_range=ends, delta=delta, bad=bad, read=progress.read,
             spread=spread,
         )  # fmt: skip
-    say_bad(bad)
+    say_bad_log_rows(bad)
     return found
 
 
-def _show(found: Evaluation | Candidates, figure: Path | None) -> None:
+def _show_evaluation(found: Evaluation | Candidates, figure: Path | None) -> None:
     """Print the result and draw it. figure=None: `evaluation.png`, or nothing if plotting is not available."""
     from rich.console import Console
 
@@ -184,15 +186,15 @@ def _show(found: Evaluation | Candidates, figure: Path | None) -> None:
         table, lines = as_table(found), summary_lines(found)
     Console().print(table)
     for line in ("", *lines):
-        _print(line)
-    if figure is None and missing("plots"):
-        drawn = f"not drawn; to draw it: {install_command('plots')}"
+        _print_evaluation(line)
+    if figure is None and missing_extra("plots"):
+        drawn = f"not drawn; to draw it: {extra_install_command('plots')}"
     else:
         drawn = str(save_evaluation(found, figure or Path("evaluation.png")))
-    _print(f"figure: {drawn}")
+    _print_evaluation(f"figure: {drawn}")
 
 
-def _print(text: str) -> None:
+def _print_evaluation(text: str) -> None:
     from rich.console import Console
 
     Console().print(text, highlight=False, markup=False)

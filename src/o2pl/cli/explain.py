@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from o2pl.cli.database import chosen, opened
-from o2pl.cli.logs import read_and_say
+from o2pl.cli.database import chosen, opened_database
+from o2pl.cli.logs import read_log_and_say
 from o2pl.cli.options import LOG_HELP, App, Database
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
@@ -101,16 +101,18 @@ def _explain_policy(
         raise InvalidInput(f"model: found no file {str(model)!r}, expected a saved learner")
     learner = load(model)
     decider = learner if isinstance(learner, Decider) else learner.snapshot()
-    given = _row_of_log(learner, decider, log, row) if context is None else context_from_text(context, decider.encoder)
+    given = (
+        _explained_row(learner, decider, log, row) if context is None else context_from_text(context, decider.encoder)
+    )
     known = given.ids if isinstance(given, Offer) else decider.names
     named = {"action": action, "against": against}
-    chosen = {name: _as_action(text, known) for name, text in named.items() if text is not None}
+    chosen = {name: _explained_action(text, known) for name, text in named.items() if text is not None}
     found: Explanation = learner.explain(given, **chosen)
     typer.echo(str(found))
-    _draw(found, figure)
+    _draw_explanation(found, figure)
 
 
-def _draw(found: Explanation, figure: Path | None) -> None:
+def _draw_explanation(found: Explanation, figure: Path | None) -> None:
     from o2pl.drawing import write_figure
 
     if figure is not None:
@@ -119,19 +121,19 @@ def _draw(found: Explanation, figure: Path | None) -> None:
         typer.echo(f"figure: {target}")
 
 
-def _as_action(text: str, known: Any) -> Any:
+def _explained_action(text: str, known: Any) -> Any:
     """Return a known action name, or else an integer if the text is one."""
     return text if text in (known or ()) or not text.isdecimal() else int(text)
 
 
-def _row_of_log(learner: Any, decider: Decider, log: Path | None, row: int | None) -> Any:
+def _explained_row(learner: Any, decider: Decider, log: Path | None, row: int | None) -> Any:
     """Return the context of a row for the policy, and print the action that was played."""
     import numpy as np
 
     from o2pl.engine.decider import Decider
 
     if log is not None:
-        found = read_and_say(log, None, 0, need_propensities=False)
+        found = read_log_and_say(log, None, 0, need_propensities=False)
     elif isinstance(learner, Decider):
         raise InvalidInput("row: found a published policy, which has no log; add --log, or use --context")
     else:
@@ -153,7 +155,7 @@ def _explain_event(
 ) -> None:  # fmt: skip
     from o2pl.serving.events import explain_event
 
-    with opened(database) as store:
+    with opened_database(database) as store:
         found = explain_event(store, chosen(store, application), event, action, against)
     for place, one in enumerate(found):
         row, drawn = one.row, one.drawn
@@ -174,4 +176,4 @@ def _explain_event(
             typer.echo("probabilities: " + ", ".join(f"{name} {share:.4f}" for share, name in shares))
         if one.explanation is not None:
             typer.echo(f"\n{one.explanation}")
-            _draw(one.explanation, figure)
+            _draw_explanation(one.explanation, figure)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from o2pl.cli.database import chosen, opened
+from o2pl.cli.database import chosen, opened_database
 from o2pl.cli.options import App, Database
-from o2pl.cli.progress import counting
+from o2pl.cli.progress import counted_progress
 
 EXAMPLES = "`o2pl export log.parquet`, then `o2pl describe log.parquet`."
 
@@ -21,13 +21,13 @@ def export_log(
     database: Database = None,
 ) -> None:
     """Export the joined log: each decision with its reward. The file extension of OUT sets the format."""
-    with opened(database) as store:
+    with opened_database(database) as store:
         from o2pl.serving import export
         from o2pl.serving.joining import join
 
         application = chosen(store, app)
         join(store, application, time.time())  # the trainer may be behind or not running
-        with counting("rows") as progress:
+        with counted_progress("rows") as progress:
             rows = export.export(store, application, out, progress)
         waiting = store.count_decisions(application.id) - rows
     typer.echo(f"{rows:,} rows: {out}")

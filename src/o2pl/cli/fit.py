@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from o2pl.cli.errors import interruptible
-from o2pl.cli.logs import read_and_say, say_bad
+from o2pl.cli.errors import interruption_is_no_error
+from o2pl.cli.logs import read_log_and_say, say_bad_log_rows
 from o2pl.cli.options import (
     Address,
     EngineName,
@@ -21,8 +21,8 @@ from o2pl.cli.options import (
     OutOfCore,
     SkipBad,
     Workers,
-    separated,
-    two_numbers,
+    list_option,
+    range_option,
 )
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
@@ -103,117 +103,117 @@ def fit(
         raise InvalidInput(f"out: found no folder {str(out.parent)!r}, expected one to save {out.name!r} in")
     if incumbent is not None and (candidates is not None or figure is not None):
         raise InvalidInput("incumbent: found with --candidates or --figure, expected without them")
-    ends = None if rewards is None else two_numbers(rewards)
+    ends = None if rewards is None else range_option(rewards)
     if model is not None:
         if any((incumbent, confidence, candidates, figure, out_of_core, memory, workers, address, engine != "local")):
             raise InvalidInput(
                 "continue: found with another way to fit, expected only LOG, --out, --rewards, --skip-bad, --map"
             )
-        _continue(model, log, out, ends, skip_bad, mapping)
+        _continue_fit(model, log, out, ends, skip_bad, mapping)
         return
-    names = None if candidates is None else separated(candidates)
+    names = None if candidates is None else list_option(candidates)
     if is_streamed(log, out_of_core, memory, engine, workers, address):
         if incumbent is not None:
             raise InvalidInput("incumbent: found with an out-of-core fit, expected --in-memory")
         asked = Streamed(log, out, ends, names, confidence or 0.95, seed, skip_bad, engine, workers, address)
-        with interruptible(f"Finished parts are saved next to {out}. Run the same command to resume."):
-            chosen = _streamed(asked)
-        _show(chosen, figure)
-        _say_next(out, chosen.reward_range)
+        with interruption_is_no_error(f"Finished parts are saved next to {out}. Run the same command to resume."):
+            chosen = _fit_out_of_core(asked)
+        _show_fit(chosen, figure)
+        _say_after_fit(out, chosen.reward_range)
         return
-    found = read_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
+    found = read_log_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     if found.reward_range is None:
         found = found.changed(reward_range=guessed_range(found.rewards))
     work = PassCheckpoints(
         out.with_name(f"{out.name}.fitting"), fingerprint(found, (incumbent, confidence, candidates, seed))
     )
-    _say_resumed(work)
-    with interruptible(f"Finished parts are saved in {work.folder}. Run the same command to resume."):
+    _say_fit_resumed(work)
+    with interruption_is_no_error(f"Finished parts are saved in {work.folder}. Run the same command to resume."):
         if incumbent is None:
-            learner = _choose(found, work, names, confidence or 0.95, figure, seed)
+            learner = _fit_in_memory(found, work, names, confidence or 0.95, figure, seed)
         else:
-            learner = _improve(found, work, incumbent, confidence or 0.9, seed)
+            learner = _fit_improvement(found, work, incumbent, confidence or 0.9, seed)
     learner.save(out)
     work.remove()
-    _say_next(out, found.reward_range)
+    _say_after_fit(out, found.reward_range)
 
 
-def _continue(
+def _continue_fit(
     model: Path, log: Path, out: Path, ends: tuple[float, float] | None, skip_bad: int, mapping: str | None
 ) -> None:
     from o2pl.fitting.continuing import continued, saved_learner
 
     learner = saved_learner(model, ends)
-    found = continued(learner, read_and_say(log, learner.reward_range, skip_bad, mapping=mapping))
+    found = continued(learner, read_log_and_say(log, learner.reward_range, skip_bad, mapping=mapping))
     learner.save(out)
     typer.echo(
         f"{found.new:,} new rows; {found.known:,} were known or came twice, and count once;"
         f" {len(learner.log_):,} in all"
     )
-    _say_next(out, learner.reward_range)
+    _say_after_fit(out, learner.reward_range)
 
 
-def _choose(
+def _fit_in_memory(
     log: Interactions, work: PassCheckpoints, only: list[str] | None, confidence: float, figure: Path | None, seed: int
 ) -> Any:
-    from o2pl.cli.progress import shown
+    from o2pl.cli.progress import shown_progress
     from o2pl.fitting.candidates import candidates_for, some
     from o2pl.fitting.choice import fit as fitted
 
     ends: Any = log.reward_range
     every = candidates_for(log, ends, seed)
-    with shown() as progress:
+    with shown_progress() as progress:
         found = fitted(
             log, candidates=every if only is None else some(every, only), delta=1 - confidence, seed=seed, kept=work,
             told=progress.told,
         )  # fmt: skip
-    _show(found, figure)
+    _show_fit(found, figure)
     return found.learner
 
 
-def _streamed(asked: Streamed) -> Fit:
+def _fit_out_of_core(asked: Streamed) -> Fit:
     """Fit, and save the policy."""
-    from o2pl.cli.progress import shown
+    from o2pl.cli.progress import shown_progress
     from o2pl.fitting.checkpoints import PassCheckpoints, fingerprint, stamps_of
     from o2pl.fitting.fit_out_of_core import fit_out_of_core
     from o2pl.formats.log_tables import bad_rows_of
 
     stamp = fingerprint(stamps_of(asked.log), asked.settings)
     work = PassCheckpoints(asked.out.with_name(f"{asked.out.name}.fitting"), stamp)
-    _say_resumed(work)
+    _say_fit_resumed(work)
     bad = bad_rows_of(asked.log, "parquet", asked.skip_bad)
     with ExitStack() as stack:
         stack.callback(work.remove_empty)
-        progress = stack.enter_context(shown())
+        progress = stack.enter_context(shown_progress())
         passes = None
         if asked.engine == "ray":
-            from o2pl.cluster import connected
+            from o2pl.cluster import connected_cluster
             from o2pl.fitting.ray_passes import passes_on
 
-            cluster = stack.enter_context(connected(asked.address, asked.workers))
-            passes = passes_on(cluster, asked.workers, _warn)
+            cluster = stack.enter_context(connected_cluster(asked.address, asked.workers))
+            passes = passes_on(cluster, asked.workers, _warn_of_fit)
         found = fit_out_of_core(
             asked.log, work, only=asked.only, reward_range=asked.reward_range, delta=1 - asked.confidence,
             seed=asked.seed, bad=bad, read=progress.read, told=progress.told, passed=progress.passed,
             make_passes=passes,
         )  # fmt: skip
-    say_bad(bad)
+    say_bad_log_rows(bad)
     found.learner.save(asked.out)
     work.remove()
     return found
 
 
-def _improve(log: Interactions, work: PassCheckpoints, incumbent: str, confidence: float, seed: int) -> Any:
+def _fit_improvement(log: Interactions, work: PassCheckpoints, incumbent: str, confidence: float, seed: int) -> Any:
     """Improve the incumbent safely, and print the candidates and the verdict."""
     from rich.console import Console
 
-    from o2pl.cli.progress import shown
+    from o2pl.cli.progress import shown_progress
     from o2pl.fitting.fit_report import improvement_lines, improvement_table
     from o2pl.fitting.improving import improve
     from o2pl.learners.incumbent import SafeImprovement
 
     folds, done = SafeImprovement().folds, 0
-    with shown() as progress:
+    with shown_progress() as progress:
 
         def kept(name: str, compute: Callable[[], Array]) -> Array:
             nonlocal done
@@ -222,47 +222,47 @@ def _improve(log: Interactions, work: PassCheckpoints, incumbent: str, confidenc
             progress.told(name, done, folds)
             return found
 
-        improved = improve(log, incumbent, confidence=confidence, seed=seed, kept=kept, warn=_warn)
+        improved = improve(log, incumbent, confidence=confidence, seed=seed, kept=kept, warn=_warn_of_fit)
     Console().print(improvement_table(improved.learner.improvements_, improved.learner.improvement_))
-    _say(["", *improvement_lines(improved)])
+    _say_of_fit(["", *improvement_lines(improved)])
     return improved.learner
 
 
 # -- what is printed
 
 
-def _show(found: Fit, figure: Path | None) -> None:
+def _show_fit(found: Fit, figure: Path | None) -> None:
     from rich.console import Console
 
     from o2pl.drawing import write_figure
     from o2pl.fitting.fit_report import as_table, summary_lines
 
     Console(width=max(Console().width, _WIDE)).print(as_table(found))
-    _say(["", *summary_lines(found)])
+    _say_of_fit(["", *summary_lines(found)])
     if figure is not None:
         target = figure if figure.suffix else figure.with_suffix(".png")
         write_figure(found.figure(), target)
         typer.echo(f"figure: {target}")
 
 
-def _say_resumed(work: PassCheckpoints) -> None:
+def _say_fit_resumed(work: PassCheckpoints) -> None:
     if work.other:
-        _warn(f"{work.folder}: removed parts of a run with other settings")
+        _warn_of_fit(f"{work.folder}: removed parts of a run with other settings")
     if work.before:
-        _warn(f"resuming: {work.before} parts were already done")
+        _warn_of_fit(f"resuming: {work.before} parts were already done")
 
 
-def _say_next(out: Path, ends: tuple[float, float] | None) -> None:
+def _say_after_fit(out: Path, ends: tuple[float, float] | None) -> None:
     rewards = "" if ends is None else f" --rewards {ends[0]:g},{ends[1]:g}"
     typer.echo(f"model: {out}")
     typer.echo(f"next: o2pl evaluate NEWER_LOG --policy {out} --baseline logged{rewards}")
 
 
-def _say(lines: list[str]) -> None:
+def _say_of_fit(lines: list[str]) -> None:
     for line in lines:
         typer.echo(line)
     sys.stdout.flush()
 
 
-def _warn(text: str) -> None:
+def _warn_of_fit(text: str) -> None:
     typer.echo(text, err=True)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from o2pl.cli.database import asked, opened
+from o2pl.cli.database import asked_of_database, opened_database
 from o2pl.cli.options import Database
-from o2pl.cli.progress import counting
+from o2pl.cli.progress import counted_progress
 from o2pl.errors import InvalidInput
 
 EXAMPLES = "`o2pl forget --where user.id=17`; `o2pl forget model.o2pl --event 0f3a5c77b2d94e10`."
@@ -40,21 +40,21 @@ def forget_person(
     are erased with the exported files and the learned models: the trainer retrains on the remaining rows. Copies and
     earlier backups still contain the events.
     """
-    ids = [*(event or ()), *(_listed(events) if events is not None else ())]
+    ids = [*(event or ()), *(_ids_to_forget(events) if events is not None else ())]
     if where is None and not ids:
         raise InvalidInput("forget: found neither --where nor --event, expected at least one of them")
     if path is not None:
         if file or app is not None or database is not None:
             raise InvalidInput(f"forget: found {str(path)!r} with options for a database, expected one of both")
-        typer.echo(_of_file(path, where, ids))
+        typer.echo(_forget_in_file(path, where, ids))
         return
-    with opened(database) as store:
+    with opened_database(database) as store:
         from o2pl.formats.erasing import Where
         from o2pl.serving import forget
 
         person = None if where is None else Where.parsed(where)
-        with counting("events checked") as progress:
-            gone = forget.forget(store, asked(store, app), person, ids, file or (), progress)
+        with counted_progress("events checked") as progress:
+            gone = forget.forget(store, asked_of_database(store, app), person, ids, file or (), progress)
         postgres = store.engine.dialect.name == "postgresql"
     typer.echo(f"{gone.decisions:,} decisions erased")
     for moved, rows in gone.files.items():
@@ -65,7 +65,7 @@ def forget_person(
         typer.echo("PostgreSQL keeps the deleted bytes on disk until you run VACUUM FULL decisions", err=True)
 
 
-def _listed(path: Path) -> list[str]:
+def _ids_to_forget(path: Path) -> list[str]:
     """Return the ids in a file."""
     from o2pl.formats.files import kind_of_file, read_table
     from o2pl.formats.log_tables import bad_rows_of
@@ -76,7 +76,7 @@ def _listed(path: Path) -> list[str]:
     return [str(each) for each in table.column("event_id").to_pylist()]
 
 
-def _of_file(path: Path, where: str | None, ids: list[str]) -> str:
+def _forget_in_file(path: Path, where: str | None, ids: list[str]) -> str:
     from o2pl.formats.erasing import Where, erase
     from o2pl.formats.files import kind_of_file
     from o2pl.learners.base import load

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from o2pl.cli.logs import say_bad
+from o2pl.cli.logs import say_bad_log_rows
 
 EXAMPLES = (
     "`o2pl join tonight.parquet bought.csv --reward amount --several sum --default 0 --out log.parquet`; then"
@@ -49,7 +49,7 @@ def join(
     for path in (decisions, rewards):
         bad = bad_rows_of(path, kind_of_file(path), 0)
         tables.append(read_table(path, bad))
-        say_bad(bad)
+        say_bad_log_rows(bad)
     found = joined(
         tables[0], tables[1], (decisions.name, rewards.name), id_column, reward, default, several.value
     )  # fmt: skip

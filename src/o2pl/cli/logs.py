@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _SHOWN = 20  # messages of skipped rows
 
 
-def read_and_say(
+def read_log_and_say(
     log: Path, ends: RewardRange | None, skip_bad: int, *, need_propensities: bool = True, mapping: str | None = None
 ) -> Interactions:
     """Read the log, and print the rows that were skipped."""
@@ -24,11 +24,11 @@ def read_and_say(
 
     bad = bad_rows_of(log, kind_of_file(log), skip_bad)
     found = read_log(log, reward_range=ends, skip_bad=bad, need_propensities=need_propensities, mapping=mapping)
-    say_bad(bad)
+    say_bad_log_rows(bad)
     return found
 
 
-def say_bad(bad: BadRows) -> None:
+def say_bad_log_rows(bad: BadRows) -> None:
     for text in bad.notes:
         typer.echo(f"note: {text}", err=True)
     for message in bad.found[:_SHOWN]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from o2pl.cli.database import chosen, opened
+from o2pl.cli.database import chosen, opened_database
 from o2pl.cli.options import App, Database
 from o2pl.errors import InvalidInput
 
@@ -21,7 +21,7 @@ HELP = "Manage the model versions of the decision service."
 Version = Annotated[int, typer.Argument(min=0, help="Version number from `o2pl models list`. 0: uniform decisions.")]
 
 
-def list_versions(
+def list_models(
     application: App = None,
     database: Database = None,
     limit: Annotated[int, typer.Option(min=1, help="Number of versions to show, newest first.")] = 20,
@@ -30,7 +30,7 @@ def list_versions(
     from rich.console import Console
     from rich.table import Table
 
-    with opened(database) as store:
+    with opened_database(database) as store:
         own = chosen(store, application)
         rows, served = store.model_versions(own.id, limit), store.served_version(own.id)
         sizes = {row.version: len(store.model_body(own.id, row.version)) for row in rows}
@@ -48,24 +48,24 @@ def list_versions(
         typer.echo("served: uniform decisions")
 
 
-def pin(version: Version, application: App = None, database: Database = None) -> None:
+def pin_model(version: Version, application: App = None, database: Database = None) -> None:
     """Serve this version until `o2pl models unpin`, even if newer versions are published."""
-    with opened(database) as store:
+    with opened_database(database) as store:
         own = chosen(store, application)
         store.pin(own.id, version)
     typer.echo(f"version {version} of {own.name} is served until `o2pl models unpin`")
 
 
-def unpin(application: App = None, database: Database = None) -> None:
+def unpin_model(application: App = None, database: Database = None) -> None:
     """Serve the newest version that is not withdrawn."""
-    with opened(database) as store:
+    with opened_database(database) as store:
         own = chosen(store, application)
         store.pin(own.id, None)
         served = store.served_version(own.id)
     typer.echo(f"version {served} of {own.name} is served; newer versions replace it when they are published")
 
 
-def roll_back(
+def roll_back_models(
     application: App = None,
     database: Database = None,
     to: Annotated[int | None, typer.Option(min=0, help="Version to serve. [default: the previous one]")] = None,
@@ -74,7 +74,7 @@ def roll_back(
     """Roll back to an earlier version: withdraw all later versions and pin the earlier one."""
     from o2pl.serving import versions
 
-    with opened(database) as store, store.writing() as connection:
+    with opened_database(database) as store, store.writing() as connection:
         own = chosen(store, application)
         target, gone = versions.roll_back(connection, own.id, to, why)
     typer.echo(
@@ -83,21 +83,21 @@ def roll_back(
     )
 
 
-def export(
+def export_model(
     version: Version,
     out: Annotated[Path, typer.Argument(help="Output file. `o2pl.load` and `o2pl explain` read it.")],
     application: App = None,
     database: Database = None,
 ) -> None:
     """Export a version to a file: a published policy, without any contexts."""
-    with opened(database) as store:
+    with opened_database(database) as store:
         own = chosen(store, application)
         body = store.model_body(own.id, version)
     out.write_bytes(body)
     typer.echo(str(out))
 
 
-def import_policy(
+def import_model(
     model: Annotated[Path, typer.Argument(help="A saved learner, a log, or a published policy.")],
     application: App = None,
     database: Database = None,
@@ -117,7 +117,7 @@ def import_policy(
     """
     from o2pl.serving import imports
 
-    with opened(database) as store:
+    with opened_database(database) as store:
         own = chosen(store, application)
         found = _prepared(own, model)
         pins = found.learner is None if pinned is None else pinned
@@ -134,7 +134,7 @@ def import_policy(
 
 
 def _prepared(application: Application, path: Path) -> Prepared:
-    from o2pl.cli.logs import read_and_say
+    from o2pl.cli.logs import read_log_and_say
     from o2pl.formats.files import kind_of_file
     from o2pl.learners import load
     from o2pl.serving import imports
@@ -143,14 +143,14 @@ def _prepared(application: Application, path: Path) -> Prepared:
         raise InvalidInput(f"model: found no file {str(path)!r}, expected a saved learner, a log or a published policy")
     if kind_of_file(path) == "learner":
         return imports.of_file(application, load(path), path.read_bytes())
-    return imports.of_log(application, read_and_say(path, application.settings.reward_range, 0))
+    return imports.of_log(application, read_log_and_say(path, application.settings.reward_range, 0))
 
 
-def rebuild(version: Version, application: App = None, database: Database = None) -> None:
+def rebuild_model(version: Version, application: App = None, database: Database = None) -> None:
     """Learn a version again from the stored events, in the same batches, and compare it with the stored one."""
     from o2pl.serving.training import rebuilt
 
-    with opened(database) as store:
+    with opened_database(database) as store:
         own = chosen(store, application)
         body, rows = rebuilt(store, own, version)
         same = body == store.model_body(own.id, version)
@@ -160,11 +160,11 @@ def rebuild(version: Version, application: App = None, database: Database = None
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "list": list_versions,
-    "roll-back": roll_back,
-    "pin": pin,
-    "unpin": unpin,
-    "export": export,
-    "import": import_policy,
-    "rebuild": rebuild,
+    "list": list_models,
+    "roll-back": roll_back_models,
+    "pin": pin_model,
+    "unpin": unpin_model,
+    "export": export_model,
+    "import": import_model,
+    "rebuild": rebuild_model,
 }

@@ -51,7 +51,7 @@ Database = Annotated[
 App = Annotated[str | None, typer.Option("--app", help="The application's name. [default: the only one]")]
 
 
-def two_numbers(text: str, option: str = "rewards") -> tuple[float, float]:
+def range_option(text: str, option: str = "rewards") -> tuple[float, float]:
     """Parse a range: `0,1` -> (0, 1)."""
     try:
         low, high = (float(end) for end in text.split(","))
@@ -60,12 +60,12 @@ def two_numbers(text: str, option: str = "rewards") -> tuple[float, float]:
     return low, high
 
 
-def separated(text: str) -> list[str]:
+def list_option(text: str) -> list[str]:
     """Parse a list: `a, b` -> ["a", "b"]."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def named_policy(text: str, option: str = "policy") -> Any:
+def policy_option(text: str, option: str = "policy") -> Any:
     """Return `uniform`, `logged`, or the learner loaded from a file."""
     from o2pl.learners.base import load
 

@@ -35,10 +35,10 @@ class Progress:
     def passed(self, one: Pass) -> None:
         """Report a finished pass over all rows."""
         self._passes += 1
-        self._say(f"{described(one)} ({self._passes} passes in all)", self._passes, None)
+        self._say(f"{described_progress(one)} ({self._passes} passes in all)", self._passes, None)
 
 
-def described(one: Pass) -> str:
+def described_progress(one: Pass) -> str:
     said = f"solve {one.solve}, pass {one.number}: objective {one.objective:.6f}"
     if one.penalty is not None and one.clipped is not None:
         said += f", penalty {one.penalty:.6f}, weights clipped {one.clipped:.2%}"
@@ -46,14 +46,14 @@ def described(one: Pass) -> str:
 
 
 @contextmanager
-def shown(what: str = "fit") -> Iterator[Progress]:
+def shown_progress(what: str = "fit") -> Iterator[Progress]:
     """Show progress while the context is open. what: description of the work."""
     from rich import progress
     from rich.console import Console
 
     screen = Console(stderr=True)
     if not screen.is_terminal:
-        yield Progress(_lines(what))
+        yield Progress(_progress_lines(what))
         return
     columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeRemainingColumn())
     with progress.Progress(*columns, console=screen) as bar:
@@ -65,7 +65,7 @@ def shown(what: str = "fit") -> Iterator[Progress]:
         yield Progress(say)
 
 
-def _lines(what: str) -> Any:
+def _progress_lines(what: str) -> Any:
     spoke = time.monotonic()
 
     def say(said: str, done: int, total: int | None) -> None:
@@ -78,7 +78,7 @@ def _lines(what: str) -> Any:
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int], None]]:
+def counted_progress(what: str) -> Iterator[Callable[[int], None]]:
     """Show a counter, if the output is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done: None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from o2pl.cli.database import asked, opened
+from o2pl.cli.database import asked_of_database, opened_database
 from o2pl.cli.options import Database
 
 EXAMPLES = "`o2pl retain --days 90 --archive old`."
@@ -25,10 +25,10 @@ def retain(
     database: Database = None,
 ) -> None:
     """Delete events older than `logRetentionDays` now. The trainer does this every minute, without --archive."""
-    with opened(database) as store:
+    with opened_database(database) as store:
         from o2pl.serving import retention
 
-        for each in asked(store, app):
+        for each in asked_of_database(store, app):
             gone = retention.delete_old(store, each, time.time(), days, archive)
             span = each.settings.log_retention_days if days is None else days
             kept = "kept forever" if span < 0 else f"kept {span} days"

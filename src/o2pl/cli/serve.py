@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from o2pl.cli.database import open_store
+from o2pl.cli.database import open_database_store
 from o2pl.cli.settings_file import Config
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
@@ -95,22 +95,22 @@ def serve(
     from o2pl.serving import server
 
     with server.listen(host, port) as listening:  # first, since the keys of a new database are shown only once
-        store, place = open_store(database)
-        made = _first(store)
-        address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
-        _greet(place, address, made)
-        arguments = ["train", "--follow", *(["--guard"] if guard else []), *_file(config)] if trainer else None
+        store, place = open_database_store(database)
+        made = _first_application_to_serve(store)
+        address = f"http://{_served_host(host)}:{listening.getsockname()[1]}"
+        _greet_when_serving(place, address, made)
+        arguments = ["train", "--follow", *(["--guard"] if guard else []), *_serve_file(config)] if trainer else None
         server.run(
             store, listening, place, arguments, rate_limit, max_body, max_lag, log_calls,
             ready=lambda: typer.echo(f"ready: {address}"), traces=traces, operator_key=operator_key,
         )  # fmt: skip
 
 
-def _file(config: Path | None) -> list[str]:
+def _serve_file(config: Path | None) -> list[str]:
     return [] if config is None else ["--config", str(config)]
 
 
-def _first(store: Store) -> NewApplication | None:
+def _first_application_to_serve(store: Store) -> NewApplication | None:
     """Add the application of a new database; None: it has one, maybe of another server that starts now."""
     if store.applications():
         return None
@@ -122,23 +122,26 @@ def _first(store: Store) -> NewApplication | None:
         raise
 
 
-def _in_file(keys: list[str]) -> list[str]:
+def _serve_keys_in_file(keys: list[str]) -> list[str]:
     """Write the keys to a file of the owner: a journal keeps what is printed, and others read it."""
     with os.fdopen(os.open("o2pl.keys", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
         file.write("\n".join(keys) + "\n")
     return [f"keys: in {Path('o2pl.keys').resolve()}; copy them, then delete the file"]
 
 
-def _shown(host: str) -> str:
+def _served_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _greet(database: str, address: str, made: NewApplication | None) -> None:
+def _greet_when_serving(database: str, address: str, made: NewApplication | None) -> None:
     place = "PostgreSQL" if "://" in database else str(Path(database).resolve())
     lines = [f"store: {place}"]
     if made is not None:
         keys = [f"write key: {made.write_key}", f"read key:  {made.read_key}"]
-        lines += [f"application: {_APPLICATION}", *(_in_file(keys) if _JOURNAL in os.environ else [*keys, _ONCE])]
+        lines += [
+            f"application: {_APPLICATION}",
+            *(_serve_keys_in_file(keys) if _JOURNAL in os.environ else [*keys, _ONCE]),
+        ]
     key = "$O2PL_KEY" if made is None or _JOURNAL in os.environ else made.write_key
     lines += [
         f"dashboard: {address}/ (log in with the read key)",

@@ -48,7 +48,7 @@ def train(
 
     if follow:
         log_to_stderr()
-    store, place = open_store(database)
+    store, place = open_database_store(database)
     folder = state
     if folder is None and store.engine.dialect.name == "sqlite":
         folder = Path(f"{place}.trainer")

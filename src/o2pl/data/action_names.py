@@ -28,7 +28,7 @@ def check_names(names: Any) -> Names:
     return tuple(found)
 
 
-def are_words(actions: Any) -> bool:
+def are_action_names(actions: Any) -> bool:
     """Return whether actions are given by name."""
     if isinstance(actions, np.ndarray) and actions.dtype.kind in "biuf":
         return False
@@ -38,44 +38,46 @@ def are_words(actions: Any) -> bool:
 
 def names_in(actions: Any) -> Names:
     """Return the distinct names in alphabetical order."""
-    return check_names(sorted(set(_listed(actions))))
+    return check_names(sorted(set(_listed_action_names(actions))))
 
 
-def numbers_of(actions: Any, names: Names) -> Ints:
+def numbers_of_action_names(actions: Any, names: Names) -> Ints:
     """Return the index of each action in `names`, [n]."""
     places = {name: place for place, name in enumerate(names)}
-    given = _listed(actions)
+    given = _listed_action_names(actions)
     try:
         return np.array([places[word] for word in given], np.int64)
     except (KeyError, TypeError):
         row = next(row for row, word in enumerate(given) if not isinstance(word, str) or word not in places)
-        raise InvalidInput(f"action, row {row}: found {given[row]!r}, {_meant(given[row], names)}") from None
+        raise InvalidInput(
+            f"action, row {row}: found {given[row]!r}, {_meant_action_name(given[row], names)}"
+        ) from None
 
 
-def renumbered(actions: Array, names: Names, own: Names) -> Ints:
+def renumbered_by_action_names(actions: Array, names: Names, own: Names) -> Ints:
     """Convert indices into `names` to indices into `own`, [n]. A played action that is not in `own` is an error."""
     if names == own:
         return actions
-    places = places_of(names, own)
+    places = places_of_action_names(names, own)
     found = places[actions]
     if len(found) and found.min() < 0:
         row = int(np.argmin(found))
         name = names[int(actions[row])]
-        raise InvalidInput(f"action, row {row}: found {name!r}, {_meant(name, own)}")
+        raise InvalidInput(f"action, row {row}: found {name!r}, {_meant_action_name(name, own)}")
     return found
 
 
-def places_of(names: Names, own: Names) -> Ints:
+def places_of_action_names(names: Names, own: Names) -> Ints:
     """Return the index of each name in `own`; -1 if it is missing."""
     places = {name: place for place, name in enumerate(own)}
     return np.array([places.get(name, -1) for name in names], np.int64)
 
 
-def _listed(actions: Any) -> list[Any]:
+def _listed_action_names(actions: Any) -> list[Any]:
     return np.asarray(actions).tolist() if isinstance(actions, np.ndarray) else list(actions)
 
 
-def _meant(name: Any, names: Names) -> str:
+def _meant_action_name(name: Any, names: Names) -> str:
     if isinstance(name, str):
         return nearest(name, names)
     some = ", ".join(repr(one) for one in names[:8]) + (", …" if len(names) > 8 else "")

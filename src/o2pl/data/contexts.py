@@ -155,13 +155,14 @@ class ActionSets(Contexts):
     @classmethod
     def of(cls, sets: Sequence[Any]) -> ActionSets:
         """Build action sets from a sequence of [K_s, d] matrices."""
-        matrices = [_matrix(row, one) for row, one in enumerate(sets)]
+        matrices = [_context_matrix(row, one) for row, one in enumerate(sets)]
         if not matrices:
             raise InvalidInput("action sets: found none, expected at least one, to determine the number of features")
         for row, one in enumerate(matrices):
             if one.ndim != 2 or 0 in one.shape or one.shape[1] != matrices[0].shape[1]:
                 raise InvalidInput(
-                    f"action set {row}: found shape {one.shape}, expected (number of actions, {_width(matrices[0])})"
+                    f"action set {row}: found shape {one.shape}, expected (number of actions,"
+                    f" {_context_width(matrices[0])})"
                 )
         return cls(np.concatenate(matrices), np.cumsum([0] + [len(one) for one in matrices]))
 
@@ -245,11 +246,11 @@ def own_offsets(offsets: Ints, rows: slice | Ints) -> Ints:
     return entries_at(offsets, rows)[1]
 
 
-def _width(matrix: Floats) -> Any:
+def _context_width(matrix: Floats) -> Any:
     return matrix.shape[-1] if matrix.ndim == 2 else "features"
 
 
-def _matrix(row: int, given: Any) -> Floats:
+def _context_matrix(row: int, given: Any) -> Floats:
     try:
         return np.asarray(given, dtype=np.float32)
     except (TypeError, ValueError):
@@ -266,14 +267,14 @@ Encoded = Floats | SparseRows | ActionSets  # as logs keep contexts: rows of a f
 _ENCODED = frozenset((ActionSets, SparseRows))
 
 
-def is_encoded(context: Any) -> bool:
+def is_encoded_context(context: Any) -> bool:
     """Return whether a context is rows already: given so, or restored from a file."""
     return type(context) in _ENCODED
 
 
-def alone(context: Any) -> Any:
+def context_alone(context: Any) -> Any:
     """Return one context as a batch of one."""
-    return context if is_encoded(context) else [context]
+    return context if is_encoded_context(context) else [context]
 
 
 def as_contexts(encoded: Any) -> Contexts:
@@ -305,11 +306,11 @@ def check_action_sets(sets: Any, width: int | None = None) -> ActionSets:
     if checked.shared is not None:
         check_contexts(checked.shared.reshape(len(checked), -1) if checked.shared.size else np.zeros((1, 1)))
     if is_sparse(checked.values):
-        _check_offsets("action sets", checked.offsets, len(checked.values), least=1)
+        _check_context_offsets("action sets", checked.offsets, len(checked.values), least=1)
         return checked.with_items(check_sparse_rows(checked.values, width))
     if width is not None and checked.values.shape[1] != width:
         raise InvalidInput(f"action sets: found {checked.values.shape[1]} features, expected {width}")
-    _check_offsets("action sets", checked.offsets, len(checked.values), least=1)
+    _check_context_offsets("action sets", checked.offsets, len(checked.values), least=1)
     bad = np.flatnonzero(~np.isfinite(checked.values).all(axis=1))
     if bad.size:
         row = int(checked.owner[bad[0]])
@@ -327,7 +328,7 @@ def check_sparse_rows(rows: SparseRows, width: int | None = None) -> SparseRows:
         return rows
     if len(rows.indices) != len(rows.values):
         raise InvalidInput(f"sparse rows: found {len(rows.indices)} indices and {len(rows.values)} values")
-    _check_offsets("sparse rows", rows.offsets, len(rows.values), least=0)
+    _check_context_offsets("sparse rows", rows.offsets, len(rows.values), least=0)
     fine = np.isfinite(rows.values) & (rows.indices >= 0) & (rows.indices < rows.width)
     if not fine.all():
         at = int(np.argmin(fine))
@@ -339,7 +340,7 @@ def check_sparse_rows(rows: SparseRows, width: int | None = None) -> SparseRows:
     return rows
 
 
-def _check_offsets(name: str, offsets: Any, total: int, least: int) -> None:
+def _check_context_offsets(name: str, offsets: Any, total: int, least: int) -> None:
     """Check offsets of rows with at least `least` entries each and `total` entries in all."""
     ends = check_column(f"offsets of {name}", offsets)
     if len(ends) == 0 or ends[0] != 0 or ends[-1] != total:

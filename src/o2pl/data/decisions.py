@@ -54,7 +54,7 @@ class Decision(_Pair):
     @property
     def id(self) -> str:
         """The id of the decision: 16 hexadecimal digits."""
-        return id_of(self.number)
+        return decision_id_of(self.number)
 
     @property
     def context(self) -> Any:
@@ -68,7 +68,7 @@ class Decision(_Pair):
 
     def keep(self, context: Any, number: int | None = None) -> Self:
         """Store a copy of the context. Returns self."""
-        self.kept = next_number() if number is None else number, as_it_is(context), None
+        self.kept = next_number() if number is None else number, copied_for_decision(context), None
         return self
 
 
@@ -105,7 +105,7 @@ class ListDecision(Decision):
 _JOINED = "+"
 
 
-def listed_ids(given: Any) -> list[str] | None:
+def listed_decision_ids(given: Any) -> list[str] | None:
     """Return the slots' ids if `given` is the id of a list, else None."""
     return given.split(_JOINED) if isinstance(given, str) and _JOINED in given else None
 
@@ -113,31 +113,35 @@ def listed_ids(given: Any) -> list[str] | None:
 # -- ids
 
 
-def _random() -> int:
+def _random_decision_number() -> int:
     """Return a random start below 2^63, with room for all later decisions."""
     return int.from_bytes(os.urandom(8), "big") >> 2
 
 
-def _renew() -> None:
-    renew_numbers(_random())
+def _renew_decision_numbers() -> None:
+    renew_numbers(_random_decision_number())
 
 
-_renew()
+_renew_decision_numbers()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=_renew_decision_numbers)
 
 
-def numbers_for(rows: int, seed: bytes | None = None) -> Ints:
+def decision_numbers_for(rows: int, seed: bytes | None = None) -> Ints:
     """Return numbers for rows without ids, [rows]. The same seed gives the same numbers."""
-    start = _random() if seed is None else int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") >> 2
+    start = (
+        _random_decision_number()
+        if seed is None
+        else int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") >> 2
+    )
     return np.arange(start, start + rows, dtype=np.int64)
 
 
-def id_of(number: int) -> str:
+def decision_id_of(number: int) -> str:
     return f"{number:0{_DIGITS}x}"
 
 
-def number_of(given: Any) -> int:
+def decision_number_of(given: Any) -> int:
     """Return the number of an o2pl id, or of any other string or integer used as an event id."""
     if isinstance(given, str):
         if len(given) == _DIGITS and given[0] in "01234567":
@@ -151,7 +155,7 @@ def number_of(given: Any) -> int:
     raise InvalidInput(f"id: found {given!r}, expected a string, or an integer from 0 below 2^63")
 
 
-def check_ids(ids: Any) -> Ints:
+def check_decision_ids(ids: Any) -> Ints:
     """Convert ids (strings or integers) to integers, [n]."""
     given: Array = np.asarray(ids)
     if given.ndim != 1:
@@ -163,20 +167,20 @@ def check_ids(ids: Any) -> Ints:
     numbers = np.empty(len(given), np.int64)
     for row, one in enumerate(given.tolist()):
         try:
-            numbers[row] = number_of(one)
+            numbers[row] = decision_number_of(one)
         except InvalidInput as error:
             raise InvalidInput(f"{error}, in row {row}") from None
     return numbers
 
 
-def as_it_is(context: Any) -> Any:
+def copied_for_decision(context: Any) -> Any:
     """Copy the mutable parts of a context, so that later changes by the caller have no effect."""
     kind = type(context)
     if kind is np.ndarray:
         return context.copy()
     if kind is dict:
-        return {key: value if type(value) in _PLAIN else as_it_is(value) for key, value in context.items()}
+        return {key: value if type(value) in _PLAIN else copied_for_decision(value) for key, value in context.items()}
     if kind is list or kind is tuple:
-        return kind([value if type(value) in _PLAIN else as_it_is(value) for value in context])
+        return kind([value if type(value) in _PLAIN else copied_for_decision(value) for value in context])
     copy = getattr(context, "copy", None)  # pandas Series or DataFrame
     return copy() if callable(copy) else context

@@ -117,14 +117,14 @@ class Frame:
             if column.kind != "empty":
                 values = column.objects()
                 if column.kind == "time":
-                    values = [None if moment is None else calendar(moment) for moment in values]
+                    values = [None if moment is None else calendar_in_frame(moment) for moment in values]
                 columns[name] = [missing if value is None else value for value in values]
         if not columns:
             return [{} for _ in range(self.n)]
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def calendar(moment: datetime) -> dict[str, Any]:
+def calendar_in_frame(moment: datetime) -> dict[str, Any]:
     """Return a time for hashed features: the day as a number, hour and weekday as strings."""
     return {"day": moment.timestamp() / 86400, "hour": f"{moment.hour}", "weekday": f"{moment.weekday()}"}
 
@@ -163,7 +163,7 @@ def check_is_row(context: Any, name: str = "context") -> None:
         )
 
 
-def has_names(contexts: Any) -> bool:
+def is_frame_or_records(contexts: Any) -> bool:
     """Return whether contexts are a data frame, or a sequence of named rows."""
     if is_frame(contexts):
         return True
@@ -178,8 +178,8 @@ def as_frame(contexts: Any) -> Frame:
     if not is_frame(contexts):
         return frame_of_rows(contexts)
     if importlib.util.find_spec("pyarrow") is not None:
-        return _from_arrow(arrow_table(contexts))
-    columns = {str(name): column_of(list(contexts[name]), str(name)) for name in contexts.columns}
+        return _frame_from_arrow(arrow_table_of_frame(contexts))
+    columns = {str(name): frame_column_of(list(contexts[name]), str(name)) for name in contexts.columns}
     return Frame(columns, len(contexts))
 
 
@@ -200,10 +200,10 @@ def frame_of_rows(rows: Sequence[Any]) -> Frame:
             raise InvalidInput(
                 f"context: found the key {name!r} of type {type(name).__name__}, expected strings as keys"
             )
-    return Frame({name: column_of([row.get(name) for row in mappings], name) for name in names}, len(mappings))
+    return Frame({name: frame_column_of([row.get(name) for row in mappings], name) for name in names}, len(mappings))
 
 
-def column_of(values: Sequence[Any], name: str) -> FrameColumn:
+def frame_column_of(values: Sequence[Any], name: str) -> FrameColumn:
     """Convert values of one kind to a column."""
     kind, first, codes, out = "empty", 0, dict[str, int](), list[Any]()
     for row, value in enumerate(values):
@@ -267,7 +267,7 @@ def kind_of_value(value: Any) -> tuple[str, Any]:
 # -- from Arrow
 
 
-def arrow_table(given: Any) -> Any:
+def arrow_table_of_frame(given: Any) -> Any:
     """Convert a data frame of any library to a PyArrow table, without the pandas index."""
     import pyarrow as pa
 
@@ -279,62 +279,64 @@ def arrow_table(given: Any) -> Any:
         return pa.table(given)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         for name in getattr(given, "columns", ()):  # raises with the row and column that differ
-            column_of(list(given[name]), str(name))
+            frame_column_of(list(given[name]), str(name))
         raise InvalidInput(f"frame: {error}") from None
 
 
-def _from_arrow(table: Any) -> Frame:
+def _frame_from_arrow(table: Any) -> Frame:
     columns: dict[str, FrameColumn] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if name in columns:
             raise InvalidInput(f"column {name!r}: found twice, expected unique names")
-        columns[name] = _arrow_column(column)
+        columns[name] = _frame_column_from_arrow(column)
     return Frame(columns, table.num_rows)
 
 
-def _arrow_column(column: Any) -> FrameColumn:
+def _frame_column_from_arrow(column: Any) -> FrameColumn:
     import pyarrow as pa
     from pyarrow import types
 
     kind = column.type
     if types.is_dictionary(kind):
-        if not _is_text(kind.value_type):
-            return _arrow_column(column.cast(kind.value_type))
-        return _arrow_words(column.unify_dictionaries() if hasattr(column, "unify_dictionaries") else column)
-    if _is_text(kind):
-        return _arrow_words(column.cast(pa.large_string()).dictionary_encode())
+        if not _is_text_in_frame(kind.value_type):
+            return _frame_column_from_arrow(column.cast(kind.value_type))
+        return _frame_words_from_arrow(column.unify_dictionaries() if hasattr(column, "unify_dictionaries") else column)
+    if _is_text_in_frame(kind):
+        return _frame_words_from_arrow(column.cast(pa.large_string()).dictionary_encode())
     if types.is_null(kind):
         return FrameColumn("empty", np.full(len(column), math.nan))
     if types.is_boolean(kind):
-        return FrameColumn("bool", _floats(column.cast(pa.int8())))
+        return FrameColumn("bool", _floats_in_frame(column.cast(pa.int8())))
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return FrameColumn("number", _floats(column))
+        return FrameColumn("number", _floats_in_frame(column))
     if types.is_date(kind) or types.is_timestamp(kind):
         moments = column.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False)
-        return FrameColumn("time", _floats(moments.cast(pa.int64())) / 1e6)
+        return FrameColumn("time", _floats_in_frame(moments.cast(pa.int64())) / 1e6)
     if types.is_duration(kind):
-        return FrameColumn("number", _floats(column.cast(pa.duration("us"), safe=False).cast(pa.int64())) / 1e6)
+        return FrameColumn(
+            "number", _floats_in_frame(column.cast(pa.duration("us"), safe=False).cast(pa.int64())) / 1e6
+        )
     if types.is_time(kind):
-        return FrameColumn("number", _floats(column.cast(pa.time64("us"), safe=False).cast(pa.int64())) / 1e6)
+        return FrameColumn("number", _floats_in_frame(column.cast(pa.time64("us"), safe=False).cast(pa.int64())) / 1e6)
     values = np.empty(len(column), object)
     values[:] = column.to_pylist()
     return FrameColumn("nested", values)
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text_in_frame(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def _floats(column: Any) -> Array:
+def _floats_in_frame(column: Any) -> Array:
     import pyarrow as pa
 
     values = column.cast(pa.float64(), safe=False)
     return np.array(values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False))
 
 
-def _arrow_words(column: Any) -> FrameColumn:
+def _frame_words_from_arrow(column: Any) -> FrameColumn:
     """Convert a dictionary-encoded column; all chunks get one dictionary."""
     import pyarrow as pa
 

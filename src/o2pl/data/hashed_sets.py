@@ -11,7 +11,7 @@ from o2pl import _core
 from o2pl.data.contexts import ActionSets, SparseRows, entries_at
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.threads import side_by_side
+from o2pl.threads import in_threads
 
 _PART = 2**13  # sets that one thread encodes at a time
 
@@ -51,7 +51,7 @@ class HashedSets:
             np.add(part.rows, first, out=made.rows[rows[number] : rows[number + 1]])
             np.add(part.offsets[1:], rows[number], out=made.offsets[sets[number] + 1 : sets[number + 1] + 1])
 
-        side_by_side(fill, len(parts))
+        in_threads(fill, len(parts))
         return made
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class HashedSets:
             )  # fmt: skip
 
         if len(self) > _PART:
-            side_by_side(fill, -(-len(self) // _PART))
+            in_threads(fill, -(-len(self) // _PART))
         elif len(self):
             fill(0)  # perhaps by one of several threads
         return ActionSets(SparseRows(indices, out_values, out_offsets, mask + 1), offsets)

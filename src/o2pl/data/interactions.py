@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.action_names import Names, are_words, check_names, names_in, numbers_of
+from o2pl.data.action_names import Names, are_action_names, check_names, names_in, numbers_of_action_names
 from o2pl.data.contexts import ActionSets, Contexts, SparseRows, as_contexts, check_action_sets, check_sparse_rows
-from o2pl.data.decisions import check_ids, id_of, numbers_for
+from o2pl.data.decisions import check_decision_ids, decision_id_of, decision_numbers_for
 from o2pl.data.frames import Frame, as_frame, is_frame
 from o2pl.data.kinds import kind_of_contexts
 from o2pl.data.offer_rows import sets_of_offers
-from o2pl.data.offers import placed
+from o2pl.data.offers import placed_in_offers
 from o2pl.data.records import Records, are_records
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
@@ -106,13 +106,13 @@ class Interactions:
     row_weights: Any = None
 
     def __post_init__(self) -> None:
-        contexts = _check_any_contexts(self.contexts)
+        contexts = _check_interaction_contexts(self.contexts)
         sets = isinstance(contexts, ActionSets) or (isinstance(contexts, Records) and contexts.sizes is not None)
         action_names = check_names(self.action_names) if len(self.action_names) else ()
-        actions = check_column("action", placed(self.contexts, self.actions))
-        if are_words(actions):
+        actions = check_column("action", placed_in_offers(self.contexts, self.actions))
+        if are_action_names(actions):
             action_names = action_names or names_in(actions)
-            actions = numbers_of(actions, action_names)
+            actions = numbers_of_action_names(actions, action_names)
         continuous = not sets and is_real(actions) if self.continuous is None else bool(self.continuous)
         if continuous and sets:
             raise InvalidInput("continuous: found True with action sets, expected actions that are item indices")
@@ -127,7 +127,7 @@ class Interactions:
         if self.propensities is not None:
             propensities = check_propensities(self.propensities, density=continuous)
         loggers, names = (None, ()) if self.loggers is None else check_loggers(self.loggers, self.logger_names)
-        ids = None if self.ids is None else check_ids(self.ids)
+        ids = None if self.ids is None else check_decision_ids(self.ids)
         row_weights = None if self.row_weights is None else check_row_weights(self.row_weights)
         check_lengths(
             contexts=contexts, actions=actions, rewards=rewards, propensities=propensities, loggers=loggers, ids=ids,
@@ -252,7 +252,7 @@ class Interactions:
     @property
     def total_loss(self) -> float:
         """Return the sum of the losses, computed in blocks: a log may be larger than memory."""
-        return total_loss(self.rewards, self.reward_range)
+        return total_loss_of_interactions(self.rewards, self.reward_range)
 
     @cached_property
     def encoded(self) -> Contexts:
@@ -292,13 +292,13 @@ class Interactions:
             return self
         columns = (self.actions, self.rewards, self.propensities)
         content = b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
-        known = {name: getattr(self, name) for name in _FIELDS} | {"ids": numbers_for(len(self), content)}
+        known = {name: getattr(self, name) for name in _FIELDS} | {"ids": decision_numbers_for(len(self), content)}
         return self._of(*known.values())
 
     @property
     def event_ids(self) -> list[str]:
         """Return the ids, [n]: o2pl's as in `Decision.id`; other ids as their hash in the same form."""
-        return [] if self.ids is None else [id_of(number) for number in self.ids.tolist()]
+        return [] if self.ids is None else [decision_id_of(number) for number in self.ids.tolist()]
 
     @property
     def named_actions(self) -> Array:
@@ -325,7 +325,7 @@ def losses_of(rewards: Floats, reward_range: RewardRange | None) -> Floats:
     return -rewards if reward_range is None else np.asarray(to_loss(rewards, reward_range))
 
 
-def total_loss(rewards: Floats, reward_range: RewardRange | None) -> float:
+def total_loss_of_interactions(rewards: Floats, reward_range: RewardRange | None) -> float:
     """Return the sum of the losses of these rewards, computed in blocks."""
     if len(rewards) <= BLOCK:
         return float(losses_of(rewards, reward_range).sum())
@@ -333,7 +333,7 @@ def total_loss(rewards: Floats, reward_range: RewardRange | None) -> float:
     return float(sum(losses_of(block, reward_range).sum() for block in blocks))
 
 
-def _check_any_contexts(contexts: Any) -> Any:
+def _check_interaction_contexts(contexts: Any) -> Any:
     if is_frame(contexts):
         return as_frame(contexts)
     if are_records(contexts):
@@ -348,13 +348,13 @@ def _check_any_contexts(contexts: Any) -> Any:
 # -- logs as arguments
 
 
-def replace_names(log: Interactions, names: tuple[str, ...]) -> Interactions:
+def interactions_with_names(log: Interactions, names: tuple[str, ...]) -> Interactions:
     """Return the same rows with other action names."""
     known = {name: getattr(log, name) for name in _FIELDS} | {"context_names": names}
     return Interactions._of(*known.values())
 
 
-def new_rows(log: Interactions, known: Ints | None = None) -> Interactions:
+def new_interactions(log: Interactions, known: Ints | None = None) -> Interactions:
     """Return each decision once, in order, without those whose ids are in `known`."""
     _, first = np.unique(log.ids, return_index=True)
     if known is not None:
@@ -362,19 +362,19 @@ def new_rows(log: Interactions, known: Ints | None = None) -> Interactions:
     return log[np.sort(first)]
 
 
-def log_in(given: Any) -> Interactions | None:
+def interactions_in(given: Any) -> Interactions | None:
     """Return the log, or the columns of an object such as `Log`; None if `given` is neither."""
     columns = given if isinstance(given, Interactions) else getattr(given, "columns", None)
     return columns if isinstance(columns, Interactions) else None
 
 
-def log_or_columns(
+def interactions_or_columns(
     contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None
 ) -> Interactions | Columns:
     """Return the four columns from either `fit(log)` or `fit(contexts, actions, rewards, propensities)`."""
     rest = {"actions": actions, "rewards": rewards, "propensities": propensities}
     missing = [name for name, column in rest.items() if column is None]
-    log = log_in(contexts)
+    log = interactions_in(contexts)
     if log is not None and len(missing) < len(rest):
         also = ", ".join(name for name in rest if name not in missing)
         raise InvalidInput(f"log: found a log and also {also}, expected only the log, or the four columns")

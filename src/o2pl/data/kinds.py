@@ -30,16 +30,16 @@ def kind_of_context(context: Any) -> str:
     if isinstance(context, Offer):
         return DICTIONARIES if context.dictionaries else OFFER
     if isinstance(context, Mapping):
-        return DICTIONARIES if "_multi" in context or _has_actions(context) else ROW
+        return DICTIONARIES if "_multi" in context or _kind_has_actions(context) else ROW
     if isinstance(context, np.ndarray):
         return MATRIX if context.ndim == 2 else ROW
-    if _is_pair(context):
+    if _kind_is_pair(context):
         return _kind_of_items(context[1])
     if not isinstance(context, list | tuple) or hasattr(context, "_asdict") or not len(context):
         return ROW
     if isinstance(context[0], Mapping):
         return DICTIONARIES
-    return MATRIX if isinstance(context, list) and _is_matrix(context) else ROW
+    return MATRIX if isinstance(context, list) and _kind_is_matrix(context) else ROW
 
 
 def _kind_of_items(items: Any) -> str:
@@ -53,11 +53,11 @@ def _kind_of_items(items: Any) -> str:
     return OFFER if isinstance(items[0], list | tuple | np.ndarray) else ROW
 
 
-def _has_actions(context: Mapping[Any, Any]) -> bool:
+def _kind_has_actions(context: Mapping[Any, Any]) -> bool:
     return "actions" in context and set(context) <= {"shared", "actions"}
 
 
-def _is_matrix(context: list[Any]) -> bool:
+def _kind_is_matrix(context: list[Any]) -> bool:
     try:
         return len(context) > 0 and isinstance(context[0], list | tuple) and np.ndim(context) == 2
     except ValueError:  # rows of different lengths
@@ -91,9 +91,9 @@ def split_set(context: Any) -> tuple[Mapping[Any, Any], Sequence[Any]]:
         shared, actions = _own(context), context["_multi"]
         if isinstance(actions, list | tuple):
             actions = [_own(action) if isinstance(action, Mapping) else action for action in actions]
-    elif isinstance(context, Mapping) and _has_actions(context):
+    elif isinstance(context, Mapping) and _kind_has_actions(context):
         shared, actions = context.get("shared") or {}, context["actions"]
-    elif _is_pair(context):
+    elif _kind_is_pair(context):
         numbers = isinstance(context[0], list | tuple | np.ndarray)
         shared, actions = shared_of(context[0], None) if numbers else context[0] or {}, context[1]
     if type(actions) is not list and is_frame(actions):
@@ -126,7 +126,7 @@ def shared_of(user: Any, slot: int | None) -> dict[Any, Any]:
     return {**shared, "slot": {**(known if isinstance(known, Mapping) else {}), "place": str(slot)}}
 
 
-def _is_pair(context: Any) -> bool:
+def _kind_is_pair(context: Any) -> bool:
     """Return whether this may be a pair (user, items): two dictionaries are two actions."""
     return isinstance(context, tuple) and len(context) == 2 and not isinstance(context[1], Mapping)
 
@@ -135,7 +135,7 @@ def as_offer(context: Any) -> Offer | None:
     """Return the offer of a context that is an `Offer` or a pair (user, items); else None."""
     if isinstance(context, Offer):
         return context
-    if _is_pair(context) and kind_of_context(context) != ROW:
+    if _kind_is_pair(context) and kind_of_context(context) != ROW:
         return Offer(*context)
     return None
 
@@ -149,7 +149,7 @@ def offer_of(context: Any, items: Any = None, ids: Any = None, exclude: Any = No
         gone = [one for one in (context.ids or range(len(context.items))) if one not in context.actions]
         return Offer(context.user, context.items, ids=known, exclude=[*gone, *(exclude or [])], slot=context.slot)
     if items is None:
-        if _is_pair(context):
+        if _kind_is_pair(context):
             context, items = context
         elif kind_of_context(context) == "dictionaries":
             context, items = split_set(context)

@@ -15,8 +15,8 @@ from o2pl import _core
 from o2pl._core import next_number
 from o2pl.data.action_names import Names
 from o2pl.data.contexts import ActionSets, Row, SparseRows
-from o2pl.data.decisions import numbers_for
-from o2pl.data.interactions import Interactions, losses_of, total_loss
+from o2pl.data.decisions import decision_numbers_for
+from o2pl.data.interactions import Interactions, losses_of, total_loss_of_interactions
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange
 
@@ -176,9 +176,9 @@ class SetsColumn:
         if self.shared is not None and rows.shared is not None:
             self.shared.extend(n, rows.shared)
         if self.item_ids is not None or rows.item_ids is not None:
-            self.item_ids = _extended(self.item_ids, total, rows.item_ids, len(rows.values), _NO_ID)
+            self.item_ids = _extended_log_column(self.item_ids, total, rows.item_ids, len(rows.values), _NO_ID)
         if self.slots is not None or rows.slots is not None:
-            self.slots = _extended(self.slots, n, rows.slots, len(rows), 0)
+            self.slots = _extended_log_column(self.slots, n, rows.slots, len(rows), 0)
         self.sets[n + 1 : n + len(rows) + 1] = total + rows.offsets[1:]
 
     def view(self, n: int) -> ActionSets:
@@ -204,7 +204,7 @@ _OF_SETS = ("shared", "item_ids", "slots")
 _NO_ID = -1
 
 
-def _extended(column: Any, n: int, more: Array | None, size: int, fill: int) -> Array:
+def _extended_log_column(column: Any, n: int, more: Array | None, size: int, fill: int) -> Array:
     """Return the column with `size` more values from index n on; `fill` where values are missing."""
     grown = np.full(max(n + size, _FIRST), fill) if column is None else Buffers().grown("", column, n + size)
     grown[n : n + size] = fill if more is None else more
@@ -358,7 +358,7 @@ class Log:
         self._actions[n], self._rewards[n], self._propensities[n] = action, reward, propensity
         self._ids[n] = next_number() if number is None else number
         if self._row_weights is not None:
-            self._row_weights = _extended(self._row_weights, n, None, 1, 1)
+            self._row_weights = _extended_log_column(self._row_weights, n, None, 1, 1)
         self.n = n + 1  # last, so that readers in other threads see complete rows only
 
     def extend(self, rows: Interactions, copy: bool = True) -> None:
@@ -376,10 +376,10 @@ class Log:
         self.contexts.extend(n, contexts, copy)
         self._attach()  # entries of sparse rows may have moved
         self._actions[n:end], self._rewards[n:end], self._propensities[n:end] = actions, rewards, propensities
-        self._ids[n:end] = numbers_for(len(actions)) if ids is None else ids
+        self._ids[n:end] = decision_numbers_for(len(actions)) if ids is None else ids
         if self._row_weights is not None or row_weights is not None:
             known = np.ones(n) if self._row_weights is None else self._row_weights
-            self._row_weights = _extended(known, n, row_weights, len(actions), 1)
+            self._row_weights = _extended_log_column(known, n, row_weights, len(actions), 1)
             self._attach()
         self.n = end
 
@@ -422,7 +422,7 @@ class Log:
 
     def total_loss(self, first: int, last: int) -> float:
         """Return the sum of the losses of these rows."""
-        return total_loss(self._rewards[first:last], self.reward_range)
+        return total_loss_of_interactions(self._rewards[first:last], self.reward_range)
 
     def state(self) -> dict[str, Array]:
         """Return the arrays from which `restore` rebuilds the log."""
@@ -437,5 +437,7 @@ class Log:
         rows = arrays["actions"], arrays["rewards"], arrays["propensities"]
         ids = arrays.get("ids")
         if ids is None:
-            ids = numbers_for(len(rows[0]), b"".join(np.ascontiguousarray(column).tobytes() for column in rows))
+            ids = decision_numbers_for(
+                len(rows[0]), b"".join(np.ascontiguousarray(column).tobytes() for column in rows)
+            )
         self.extend_columns(self.contexts.rows_of(arrays), *rows, ids, arrays.get("row_weights"))

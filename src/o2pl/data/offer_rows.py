@@ -49,7 +49,7 @@ def read_offer(
     return OfferRows(user, items if offer.kept is None else items[offer.kept], offer)
 
 
-def user_numbers(user: Any) -> Floats:
+def user_row_of_offer(user: Any) -> Floats:
     """Return a user's features, which are numbers."""
     try:
         return check_context(user).copy()
@@ -57,7 +57,7 @@ def user_numbers(user: Any) -> Floats:
         raise InvalidInput(f"user: {error}") from None
 
 
-def item_numbers(items: Any, width: int | None = None) -> Floats:
+def item_rows_of_offer(items: Any, width: int | None = None) -> Floats:
     """Return the features of items, which are numbers. [K, d_item]"""
     try:
         with np.errstate(over="ignore"):
@@ -79,7 +79,7 @@ def item_numbers(items: Any, width: int | None = None) -> Floats:
 
 def sets_of_offers(
     contexts: Sequence[Any],
-    read: Callable[[Any], OfferRows] = lambda context: read_offer(context, user_numbers, item_numbers),
+    read: Callable[[Any], OfferRows] = lambda context: read_offer(context, user_row_of_offer, item_rows_of_offer),
 ) -> ActionSets:
     """Return offers as action sets; all have the same number of features."""
     made: list[OfferRows] = []
@@ -94,10 +94,10 @@ def sets_of_offers(
         except InvalidInput as error:
             raise InvalidInput(f"offer {row}: {error}") from None
         made.append(one)
-    return _stacked(made)
+    return _stacked_offer_rows(made)
 
 
-def _stacked(made: list[OfferRows]) -> ActionSets:
+def _stacked_offer_rows(made: list[OfferRows]) -> ActionSets:
     ids = slots = None
     if any(one.offer.ids is not None for one in made):
         ids = np.concatenate(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.decisions import number_of
+from o2pl.data.decisions import decision_number_of
 from o2pl.data.frames import as_frame, as_mapping, is_frame
 from o2pl.errors import InvalidInput, nearest
 from o2pl.protocols import Array, Ints
@@ -53,18 +53,19 @@ class Offer:
             n = 0
         if n == 0 or isinstance(items, str | bytes | Mapping):
             raise InvalidInput(
-                f"items: found {_said(items)}, expected a matrix with one row per item, or a list of dictionaries"
+                f"items: found {_said_of_offer(items)}, expected a matrix with one row per item, or a list of"
+                " dictionaries"
             )
-        self.items, self.ids = _without_ids(items, n, ids)
+        self.items, self.ids = _offered_without_ids(items, n, ids)
         self.kept: Ints | None = None if exclude is None else self._kept(n, exclude)
 
     def _kept(self, n: int, exclude: Any) -> Ints | None:
         if self.ids is None:
-            kept = allowed_actions(n, exclude, "indices of items")
+            kept = allowed_in_offer(n, exclude, "indices of items")
         else:
-            names = set(_listed(exclude))
+            names = set(_excluded_from_offer(exclude))
             kept = np.flatnonzero([one not in names for one in self.ids])
-            _check_left(len(kept), n)
+            _check_left_in_offer(len(kept), n)
         return kept if len(kept) < n else None
 
     def __len__(self) -> int:
@@ -106,7 +107,7 @@ class Offer:
         """The codes of the ids of the allowed items."""
         if self.ids is None:
             return None
-        codes = codes_of(self.ids)
+        codes = offer_codes_of(self.ids)
         return codes if self.kept is None else codes[self.kept]
 
     @property
@@ -123,13 +124,13 @@ class Offer:
         return made
 
     def __repr__(self) -> str:
-        return f"Offer({_said(self.user)}, {len(self.items)} items, {len(self)} allowed)"
+        return f"Offer({_said_of_offer(self.user)}, {len(self.items)} items, {len(self)} allowed)"
 
 
-def allowed_actions(n: int, exclude: Any, what: str = "actions", names: Sequence[str] = ()) -> Ints:
+def allowed_in_offer(n: int, exclude: Any, what: str = "actions", names: Sequence[str] = ()) -> Ints:
     """Return the indices, of n, that are not excluded. names: action names, to exclude by name."""
     allowed = np.ones(n, bool)
-    for given in _listed(exclude):
+    for given in _excluded_from_offer(exclude):
         place = given
         if names and isinstance(given, str):
             if given not in names:
@@ -138,20 +139,20 @@ def allowed_actions(n: int, exclude: Any, what: str = "actions", names: Sequence
         if not isinstance(place, int | np.integer) or isinstance(place, bool) or not 0 <= place < n:
             raise InvalidInput(f"exclude: found {place!r}, expected {what}, integers from 0 to {n - 1}")
         allowed[place] = False
-    _check_left(int(allowed.sum()), n)
+    _check_left_in_offer(int(allowed.sum()), n)
     return np.flatnonzero(allowed)
 
 
-def _listed(exclude: Any) -> list[Any]:
+def _excluded_from_offer(exclude: Any) -> list[Any]:
     return [exclude] if isinstance(exclude, str | int | np.integer) else list(exclude)
 
 
-def _check_left(left: int, n: int) -> None:
+def _check_left_in_offer(left: int, n: int) -> None:
     if not left:
         raise InvalidInput(f"exclude: found all {n}, expected at least one allowed")
 
 
-def _without_ids(items: Any, n: int, ids: Any) -> tuple[Any, list[Any] | None]:
+def _offered_without_ids(items: Any, n: int, ids: Any) -> tuple[Any, list[Any] | None]:
     """Return the items, and their ids: given, or taken from the named field of data frames and dictionaries."""
     if ids is None:
         return items, None
@@ -177,7 +178,7 @@ def _without_ids(items: Any, n: int, ids: Any) -> tuple[Any, list[Any] | None]:
     return items, names
 
 
-def codes_of(ids: Sequence[Any]) -> Ints:
+def offer_codes_of(ids: Sequence[Any]) -> Ints:
     """Return ids as integers ≥ 0, the same in every process. [K]"""
     try:
         return np.array([_CODES[one] for one in ids], np.int64)
@@ -185,15 +186,15 @@ def codes_of(ids: Sequence[Any]) -> Ints:
         if len(_CODES) > _MOST:
             _CODES.clear()
         for one in ids:
-            _CODES[one] = _code(one)
+            _CODES[one] = _offer_code(one)
         return np.array([_CODES[one] for one in ids], np.int64)
 
 
-def _code(one: Any) -> int:
-    return number_of(str(one) if isinstance(one, int) and not 0 <= one < _LARGEST else one)
+def _offer_code(one: Any) -> int:
+    return decision_number_of(str(one) if isinstance(one, int) and not 0 <= one < _LARGEST else one)
 
 
-def placed(contexts: Any, actions: Any) -> Any:
+def placed_in_offers(contexts: Any, actions: Any) -> Any:
     """Convert item ids to indices among the items of their `Offer`."""
     if isinstance(contexts, np.ndarray) and contexts.dtype != object:
         return actions
@@ -208,14 +209,14 @@ def placed(contexts: Any, actions: Any) -> Any:
 
 
 def offered(contexts: Any, places: Sequence[int]) -> Array:
-    """Convert indices among the items of each context to the actions of their `Offer`: the inverse of `placed`."""
+    """Convert indices among the items of each context to actions of their `Offer`: undoes `placed_in_offers`."""
     if isinstance(contexts, list | tuple) and any(isinstance(one, Offer) for one in contexts):
         pairs = zip(contexts, places, strict=True)
         return np.array([one.action(place) if isinstance(one, Offer) else place for one, place in pairs])
     return np.array(places, np.int64)
 
 
-def _said(value: Any) -> str:
+def _said_of_offer(value: Any) -> str:
     if value is None or (isinstance(value, Sequence | Mapping) and not len(value)):
         return "nothing"
     return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

@@ -21,7 +21,7 @@ from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
 
 
-def parser() -> Callable[[Any], Any]:
+def record_parser() -> Callable[[Any], Any]:
     """Return a JSON parser: msgspec if it is installed (twice as fast), else Python's."""
     try:
         from msgspec.json import Decoder
@@ -87,12 +87,12 @@ class Records:
             one = self.values[rows]
             if not isinstance(one, bytes):
                 return one
-            return parser()(event_json(one) if self.hashed is not None and is_event(one) else one)
+            return record_parser()(event_json(one) if self.hashed is not None and is_event(one) else one)
         columns: Any = (None if column is None else column[rows] for column in (self.sizes, self.slots, self.hashed))
         return Records(self.values[rows], *columns)
 
     def __iter__(self) -> Iterator[Any]:
-        parse = parser()
+        parse = record_parser()
         if self.hashed is not None:
             return map(parse, as_json(self.values))
         return (parse(one) if isinstance(one, bytes) else one for one in self.values)
@@ -132,7 +132,7 @@ class SetRow(tuple[Any, Any]):
         return event[key] if isinstance(event, Mapping) and key in event else super().__getitem__(0)[key]
 
 
-def rows_by_name(contexts: Any) -> Any:
+def records_by_name(contexts: Any) -> Any:
     """Return contexts for a function that reads them by name: action sets as `SetRow`, others as they are."""
     sets = isinstance(contexts, Records) and contexts.sizes is not None
     return [SetRow.of(context) for context in contexts] if sets else contexts

@@ -52,7 +52,7 @@ def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> OldRows:
     say(f"Bandit(exploration={EXPLORATION}) writes a log")
     means = class_rewards(data.labels[met], len(data.classes), 0.0)
     learner = Bandit(len(data.classes), exploration=EXPLORATION, random_state=seed)
-    run = learner.run(_as_pair(TableRounds(data.contexts[met], means, means)))
+    run = learner.run(_judged_pair(TableRounds(data.contexts[met], means, means)))
     others: dict[str, Callable[[Floats], Ints]] = {}
     for name, rows in _LABELLED.items():
         classify = logistic_logger(data, labelled[:rows])
@@ -68,5 +68,5 @@ def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> OldRows:
     return OldRows(len(met), float(run.rewards.mean()), policies, found.verdict)
 
 
-def _as_pair(rounds: TableRounds) -> tuple[Floats, Floats]:
+def _judged_pair(rounds: TableRounds) -> tuple[Floats, Floats]:
     return rounds.contexts, rounds.table

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl.evaluation.play import play
-from o2pl.extras import missing
+from o2pl.extras import missing_extra
 from o2pl.learners import Bandit
 from o2pl.protocols import Floats
 from o2pl.simulation.rivals import RIVALS, seeded
@@ -43,7 +43,7 @@ class Online:
 
 def learn_online(rounds: int, seeds: int, say: Callable[[str], None]) -> Online:
     world = Classification(DIGITS)
-    chosen = {name: make for name, make in LEARNERS.items() if name != VW or not missing("vw")}
+    chosen = {name: make for name, make in LEARNERS.items() if name != VW or not missing_extra("vw")}
     rewards: dict[str, Floats] = {}
     for name, make in chosen.items():
         say(f"{name} learns")

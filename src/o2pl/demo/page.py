@@ -13,7 +13,7 @@ from o2pl.demo.improved import Improvement
 from o2pl.demo.judged import EXPLORATION, OldRows
 from o2pl.demo.online import BANDIT, UNIFORM, VW, Online
 from o2pl.demo.served import ServedCalls
-from o2pl.extras import install_command
+from o2pl.extras import extra_install_command
 from o2pl.version import __version__
 
 _STYLE = """
@@ -51,10 +51,10 @@ def page(
     online: Online, judged: OldRows, improved: Sequence[Improvement], served: ServedCalls | None, seconds: float
 ) -> str:
     cards = [
-        _online(online),
-        _judged(judged),
-        _improved(improved),
-        _service_missing() if served is None else _served(served),
+        _page_online(online),
+        _page_judged(judged),
+        _page_improved(improved),
+        _page_without_service() if served is None else _page_served(served),
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -64,20 +64,21 @@ def page(
         '<p class="lead">Which article to show, which offer to send, which name to give a picture: a context comes in,'
         " an action goes out, and only the reward of that action comes back. Everything below was computed on this"
         f" machine, in {seconds:.0f} seconds, from data that needs no download.</p>"
-        f'<main class="cards">{"".join(cards)}</main>{_next()}'
+        f'<main class="cards">{"".join(cards)}</main>{_page_next()}'
         f'<p class="soft">o2pl {__version__}. Seeds are fixed: <code>o2pl demo</code> makes the same decisions again;'
         " the service's depend on time.</p></body></html>\n"
     )
 
 
-def _card(step: str, title: str, picture: tuple[bytes, bytes], alt: str, text: str, code: str) -> str:
+def _page_card(step: str, title: str, picture: tuple[bytes, bytes], alt: str, text: str, code: str) -> str:
     return (
-        f'<section class="card"><p class="step">{step}</p><h2>{html.escape(title)}</h2>{_picture(picture, alt)}{text}'
+        '<section class="card"><p'
+        f' class="step">{step}</p><h2>{html.escape(title)}</h2>{_page_picture(picture, alt)}{text}'
         f"<details><summary>The code</summary><pre><code>{html.escape(code)}</code></pre></details></section>"
     )
 
 
-def _picture(made: tuple[bytes, bytes], alt: str) -> str:
+def _page_picture(made: tuple[bytes, bytes], alt: str) -> str:
     light, dark = (f"data:image/svg+xml;base64,{base64.b64encode(each).decode()}" for each in made)
     return (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
@@ -85,15 +86,17 @@ def _picture(made: tuple[bytes, bytes], alt: str) -> str:
     )
 
 
-def _online(found: Online) -> str:
+def _page_online(found: Online) -> str:
     means = {name: found.mean(name) for name in found.rewards}
     rival = max((name for name in means if name not in (BANDIT, UNIFORM)), key=means.__getitem__)
     seeds, rounds = found.rewards[BANDIT].shape
-    without = "" if VW in means else f" Vowpal Wabbit is not installed here: <code>{install_command('vw')}</code>."
-    return _card(
+    without = (
+        "" if VW in means else f" Vowpal Wabbit is not installed here: <code>{extra_install_command('vw')}</code>."
+    )
+    return _page_card(
         "1 · Learn online",
         f"{BANDIT} earned {means[BANDIT]:.2f} per round; the best rival, {rival}, {means[rival]:.2f}",
-        pictures.both(partial(pictures.draw_online, found)),
+        pictures.picture_in_both_themes(partial(pictures.picture_online, found)),
         "Mean reward so far by round, for each learner",
         f"<p>{rounds:,} handwritten digits come one by one. A learner picks a label and learns only right or wrong."
         f" No setting was chosen for <code>{BANDIT}</code>. Mean of {seeds} orders of the digits; bands show the lowest"
@@ -104,12 +107,12 @@ def _online(found: Online) -> str:
     )
 
 
-def _judged(found: OldRows) -> str:
+def _page_judged(found: OldRows) -> str:
     held = sum(one.holds for one in found.policies)
-    return _card(
+    return _page_card(
         "2 · Evaluate other policies from its log",
         f"The truth lies in {held} of {len(found.policies)} intervals",
-        pictures.both(partial(pictures.draw_judged, found)),
+        pictures.picture_in_both_themes(partial(pictures.picture_judged, found)),
         "Estimates with intervals for each policy, and what it would really have earned",
         f'<p><span class="known">● estimate and 95 % interval</span>, <span class="ours">◇ truth</span>. The log has'
         f" {found.rows:,} decisions of <code>Bandit(exploration={EXPLORATION})</code>, which earned {found.earned:.2f};"
@@ -120,16 +123,16 @@ def _judged(found: OldRows) -> str:
     )
 
 
-def _improved(found: Sequence[Improvement]) -> str:
+def _page_improved(found: Sequence[Improvement]) -> str:
     deployed = [one for one in found if one.deploy]
     worse = sum(one.gain < 0 for one in found)
     naive_worse = sum(one.naive < 0 for one in found)
     gain, naive = (sum(each) / len(found) for each in ([one.gain for one in found], [one.naive for one in found]))
     kept = sum(one.kept for one in deployed)
-    return _card(
+    return _page_card(
         "3 · Improve a policy that is in production",
         f"{len(found)} logs: {len(deployed)} new policies deployed, {worse} of them worse than the incumbent",
-        pictures.both(partial(pictures.draw_improved, found)),
+        pictures.picture_in_both_themes(partial(pictures.picture_improved, found)),
         "For each log the gain over the incumbent: promised, true, and that of learning without pessimism",
         f'<p><span class="ours">| promised with 90 % confidence, ● true gain</span>, <span class="known">× without'
         f" pessimism</span>. Each log has some decisions of a rough policy, which explores a little; rewards have no"
@@ -141,15 +144,15 @@ def _improved(found: Sequence[Improvement]) -> str:
     )
 
 
-def _served(found: ServedCalls) -> str:
+def _page_served(found: ServedCalls) -> str:
     tenth = len(found.calls) // 10
     first, last = found.clicks("chosen", 0, tenth), found.clicks("chosen", -tenth, len(found.calls))
     best = found.clicks("best", -tenth, len(found.calls))
     call = json.dumps(found.asked, indent=1)
-    return _card(
+    return _page_card(
         "4 · Decide over HTTP",
         f"Clicks per reader rose from {first:.2f} to {last:.2f}; the best possible is {best:.2f}",
-        pictures.both(partial(pictures.draw_served, found)),
+        pictures.picture_in_both_themes(partial(pictures.picture_served, found)),
         "Expected clicks per reader as calls go by: the service, the best choice, the editor's choice, random choice",
         f"<p><code>o2pl serve</code> ran beside this demo. {len(found.calls):,} simulated readers asked it which of six"
         f" articles to show, in {found.seconds:.0f} seconds, and it learned from their clicks meanwhile. One call took"
@@ -158,10 +161,11 @@ def _served(found: ServedCalls) -> str:
     )
 
 
-def _service_missing() -> str:
+def _page_without_service() -> str:
     return (
         '<section class="card"><p class="step">4 · Decide over HTTP</p><h2>The decision service was left out</h2>'
-        f"<p>It needs an extra: <code>{html.escape(install_command('serve'))}</code>, then <code>o2pl serve</code>.</p>"
+        f"<p>It needs an extra: <code>{html.escape(extra_install_command('serve'))}</code>, then <code>o2pl"
+        " serve</code>.</p>"
         "</section>"
     )
 
@@ -180,6 +184,6 @@ _NEXT = (
 )  # fmt: skip
 
 
-def _next() -> str:
+def _page_next() -> str:
     rows = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _NEXT)
     return f'<section class="card next"><h2>What next</h2><dl>{rows}</dl></section>'

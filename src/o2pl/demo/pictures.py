@@ -32,12 +32,12 @@ _SIZE = (5.4, 3.3)  # inches: small, so that letters stay readable on a phone
 _LINES = ("-", (0, (6, 2)), (0, (3, 1, 1, 1)), (0, (1, 1.2)))
 
 
-def both(draw: Callable[[Theme], Figure]) -> tuple[bytes, bytes]:
+def picture_in_both_themes(draw: Callable[[Theme], Figure]) -> tuple[bytes, bytes]:
     """Return SVG for light and for dark pages."""
-    return _svg(draw, LIGHT), _svg(draw, DARK)
+    return _picture_svg(draw, LIGHT), _picture_svg(draw, DARK)
 
 
-def _svg(draw: Callable[[Theme], Figure], theme: Theme) -> bytes:
+def _picture_svg(draw: Callable[[Theme], Figure], theme: Theme) -> bytes:
     import matplotlib as mpl
 
     ink: dict[Any, Any] = dict.fromkeys(
@@ -50,7 +50,7 @@ def _svg(draw: Callable[[Theme], Figure], theme: Theme) -> bytes:
     return written.getvalue()
 
 
-def draw_online(found: Online, theme: Theme) -> Figure:
+def picture_online(found: Online, theme: Theme) -> Figure:
     """Draw the mean reward so far by round: mean over seeds, and a band from the lowest to the highest."""
     figure = new_figure(*_SIZE)
     axes = figure.add_subplot()
@@ -71,7 +71,7 @@ def draw_online(found: Online, theme: Theme) -> Figure:
     return figure
 
 
-def draw_judged(found: OldRows, theme: Theme) -> Figure:
+def picture_judged(found: OldRows, theme: Theme) -> Figure:
     """Draw the intervals from the log, and the true values."""
     figure = new_figure(_SIZE[0], 2.6)
     axes = figure.add_subplot()
@@ -85,7 +85,7 @@ def draw_judged(found: OldRows, theme: Theme) -> Figure:
     return figure
 
 
-def draw_improved(found: Sequence[Improvement], theme: Theme) -> Figure:
+def picture_improved(found: Sequence[Improvement], theme: Theme) -> Figure:
     """Draw for each log the promised gain over the incumbent, the true gain, and the gain without pessimism."""
     figure = new_figure(_SIZE[0], 3.0)
     axes = figure.add_subplot()
@@ -103,7 +103,7 @@ def draw_improved(found: Sequence[Improvement], theme: Theme) -> Figure:
     return figure
 
 
-def draw_served(found: ServedCalls, theme: Theme) -> Figure:
+def picture_served(found: ServedCalls, theme: Theme) -> Figure:
     """Draw the expected clicks per reader over the calls."""
     parts = max(2, min(20, len(found.calls) // 100))
     at = (np.arange(parts) + 0.5) * len(found.calls) / parts

@@ -52,7 +52,7 @@ class Running:
 
 
 @contextmanager
-def service() -> Iterator[Running]:
+def served_demo() -> Iterator[Running]:
     """Start a service with a temporary database on a free port; stop it at the end."""
     with tempfile.TemporaryDirectory(prefix="o2pl-demo-", ignore_cleanup_errors=True) as folder:
         command = [sys.executable, "-m", "o2pl.cli", "serve", "--port", "0"]
@@ -64,7 +64,7 @@ def service() -> Iterator[Running]:
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1"},
             )  # fmt: skip
             lines: queue.Queue[str] = queue.Queue()
-            reader = threading.Thread(target=_read, args=(process, lines), daemon=True)
+            reader = threading.Thread(target=_read_served, args=(process, lines), daemon=True)
             reader.start()
             try:
                 yield Running(process, lines)
@@ -78,7 +78,7 @@ def service() -> Iterator[Running]:
                 reader.join()
 
 
-def _read(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
+def _read_served(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
     assert process.stdout is not None
     with process.stdout:
         for line in process.stdout:

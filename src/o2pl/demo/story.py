@@ -14,8 +14,8 @@ from o2pl.demo.improved import improve
 from o2pl.demo.judged import judge
 from o2pl.demo.online import learn_online
 from o2pl.demo.page import page
-from o2pl.demo.served import Running, serve_readers, service
-from o2pl.extras import missing
+from o2pl.demo.served import Running, serve_readers, served_demo
+from o2pl.extras import missing_extra
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class StorySize:
     calls: int = 3000  # of the service
 
 
-def tell(out: Path, say: Callable[[str], None], size: StorySize | None = None) -> Path:
+def tell_story(out: Path, say: Callable[[str], None], size: StorySize | None = None) -> Path:
     """Run the steps and write the page. Returns its path. say: progress callback."""
     size = size or StorySize()
     began = time.monotonic()
@@ -36,8 +36,8 @@ def tell(out: Path, say: Callable[[str], None], size: StorySize | None = None) -
     with ExitStack() as stack:
         stack.enter_context(threadpool_limits(1))  # small problems: BLAS threads would slow each other down
         running: Running | None = None
-        if not missing("serve"):
-            running = stack.enter_context(service())  # it starts in parallel with the other steps
+        if not missing_extra("serve"):
+            running = stack.enter_context(served_demo())  # it starts in parallel with the other steps
         online = learn_online(size.rounds, size.seeds, lambda what: say(f"1/4 learn online: {what}"))
         judged = judge(size.rounds, lambda what: say(f"2/4 evaluate from a log: {what}"))
         improved = improve(size.logs, lambda what: say(f"3/4 improve an incumbent: {what}"))

@@ -14,7 +14,7 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.data.contexts import Row, SparseRows, check_sparse_rows
-from o2pl.data.frames import as_frame, as_mapping, calendar, check_is_row, is_frame, kind_of_value
+from o2pl.data.frames import as_frame, as_mapping, calendar_in_frame, check_is_row, is_frame, kind_of_value
 from o2pl.encode.schema import Schema
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
@@ -97,7 +97,9 @@ class DictionaryReader:
         segments = np.zeros_like(self._no_segments) if self._spaces else self._no_segments
         try:
             mapping = context if self.schema is None else self._row_of_frame(context)
-            return _core.read_dictionary(mapping, self._spaces, segments, self._names, _plain_context), segments
+            return _core.read_dictionary(
+                mapping, self._spaces, segments, self._names, _plain_dictionary_context
+            ), segments
         except InvalidInput as error:
             raise InvalidInput(f"context{error}") from None
 
@@ -117,18 +119,18 @@ class DictionaryReader:
                 self.schema = Schema.learn(frame)
             contexts = frame.dictionaries() if self.schema is None else self.schema.dictionaries(frame)
         elif isinstance(contexts, str | Mapping) or not hasattr(contexts, "__getitem__"):
-            raise InvalidInput(f"contexts: found {_said(contexts)}, expected a sequence of dictionaries")
+            raise InvalidInput(f"contexts: found {_said_of_dictionary(contexts)}, expected a sequence of dictionaries")
         elif self.schema is not None:
             contexts = [self._row_of_frame(context) for context in contexts]
         read = [self._block(contexts, first) for first in range(0, max(len(contexts), 1), _BLOCK)]
-        return self.expanded(*joined_features(read), self._pairs)
+        return self.expanded(*joined_dictionary_features(read), self._pairs)
 
     def _block(self, contexts: Any, first: int) -> tuple[Array, Ints, Ints]:
         """Return the features of some contexts, the end of each, and the segments of their namespaces."""
 
         def plain(context: Any, row: int) -> dict[str, Any]:
             try:
-                return _plain_context(context)
+                return _plain_dictionary_context(context)
             except InvalidInput as error:
                 raise InvalidInput(f"context, row {first + row}{error}") from None
 
@@ -149,7 +151,7 @@ class DictionaryReader:
         """
         actions = list(actions)
         segments = np.zeros((len(actions), len(self._spaces) or 2, 2), np.int64)
-        return *_core.read_set(shared, actions, self._spaces, segments, self._names, _plain_action), segments
+        return *_core.read_set(shared, actions, self._spaces, segments, self._names, _plain_dictionary_action), segments
 
     @property
     def set_pairs(self) -> Ints:
@@ -157,7 +159,7 @@ class DictionaryReader:
         return self._pairs if self._spaces else np.array([[1, 0]])
 
 
-def joined_features(parts: Sequence[tuple[Array, Ints, Ints]]) -> tuple[Array, Ints, Ints]:
+def joined_dictionary_features(parts: Sequence[tuple[Array, Ints, Ints]]) -> tuple[Array, Ints, Ints]:
     """Return the features of several parts, the ends of their rows, and the segments of each."""
     if len(parts) == 1:
         return parts[0]
@@ -169,68 +171,70 @@ def joined_features(parts: Sequence[tuple[Array, Ints, Ints]]) -> tuple[Array, I
 # -- contexts that are not plain dictionaries of strings and numbers: made plain, or refused
 
 
-def _plain_context(context: Any, row: int = 0) -> dict[str, Any]:
+def _plain_dictionary_context(context: Any, row: int = 0) -> dict[str, Any]:
     check_is_row(context, "")
     mapping = as_mapping(context)
     if mapping is None:
-        raise InvalidInput(f": found {_said(context)}, expected a dictionary of features")
-    return _plain_mapping(mapping, "")
+        raise InvalidInput(f": found {_said_of_dictionary(context)}, expected a dictionary of features")
+    return _plain_dictionary(mapping, "")
 
 
-def _plain_action(action: Any, place: int) -> dict[str, Any]:
+def _plain_dictionary_action(action: Any, place: int) -> dict[str, Any]:
     if place < 0:
-        return _plain_mapping(action, "shared")
+        return _plain_dictionary(action, "shared")
     mapping = as_mapping(action)
     if mapping is None:
-        raise InvalidInput(f", action {place}: found {_said(action)}, expected a dictionary of features")
-    return _plain_mapping(mapping, "")
+        raise InvalidInput(f", action {place}: found {_said_of_dictionary(action)}, expected a dictionary of features")
+    return _plain_dictionary(mapping, "")
 
 
-def _plain_mapping(mapping: Mapping[Any, Any], name: str) -> dict[str, Any]:
+def _plain_dictionary(mapping: Mapping[Any, Any], name: str) -> dict[str, Any]:
     plain = {}
     for key, value in mapping.items():
         if not isinstance(key, str):
             where = f", {name}" if name else ""
             raise InvalidInput(f"{where}: found the key {key!r} of type {type(key).__name__}, expected strings as keys")
-        plain[key] = _plain_value(value, f"{name}.{key}" if name else key)
+        plain[key] = _plain_dictionary_value(value, f"{name}.{key}" if name else key)
     return plain
 
 
-def _plain_value(value: Any, name: str) -> Any:
+def _plain_dictionary_value(value: Any, name: str) -> Any:
     if isinstance(value, Mapping):
-        return _plain_mapping(value, name)
+        return _plain_dictionary(value, name)
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if isinstance(value, list | tuple | set | frozenset):
-        return _plain_list(sorted(value) if isinstance(value, set | frozenset) else value, name)
+        return _plain_dictionary_list(sorted(value) if isinstance(value, set | frozenset) else value, name)
     kind, made = kind_of_value(value)
     if kind == "number" and not -LARGEST <= made <= LARGEST:
         raise InvalidInput(
             f", {name}: found {value}, expected a finite number (of magnitude below 3e38, the range of float32)"
         )
     if kind == "time":
-        return calendar(datetime.fromtimestamp(made, UTC))
+        return calendar_in_frame(datetime.fromtimestamp(made, UTC))
     if kind in ("unknown", "nested"):
         raise InvalidInput(
-            f", {name}: found {_said(value)}, expected a string, number, bool, date, list, dictionary or None"
+            f", {name}: found {_said_of_dictionary(value)}, expected a string, number, bool, date, list,"
+            " dictionary or None"
         )
     return bool(made) if kind == "bool" else made
 
 
-def _plain_list(values: Sequence[Any], name: str) -> list[Any]:
+def _plain_dictionary_list(values: Sequence[Any], name: str) -> list[Any]:
     plain: list[Any] = []
     for place, value in enumerate(values):
         if isinstance(value, Mapping):  # has the name of the list
-            plain.append(_plain_mapping(value, name))
+            plain.append(_plain_dictionary(value, name))
         elif value is None or isinstance(value, str | bool | int | float | np.number):
-            plain.append(_plain_value(value, f"{name}[{place}]"))
+            plain.append(_plain_dictionary_value(value, f"{name}[{place}]"))
         else:
             raise InvalidInput(
-                f", {name}[{place}]: found {_said(value)}, expected a string, number, dictionary or None in a list"
+                f", {name}[{place}]: found {_said_of_dictionary(value)}, expected a string, number, dictionary"
+                " or None in a list"
             )
     return plain
 
 
-def _said(value: Any) -> str:
+def _said_of_dictionary(value: Any) -> str:
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"

@@ -58,7 +58,7 @@ class Encoder:
             self.words.fresh = self._fresh
         # One context as a log's column takes it, and the copy that this made of a dictionary or None: no calls between.
         self.entry: Callable[[Any], Any] = self._reader.entry
-        self.copied: Callable[[Any], Any] = _no_copy if self.words is None else self.words.copied
+        self.copied: Callable[[Any], Any] = _not_copied_by_encoder if self.words is None else self.words.copied
 
     def forget_names(self) -> None:
         """Forget the names of hashed features, until they come again."""
@@ -118,10 +118,10 @@ class Encoder:
         )
 
 
-def _no_copy(context: Any) -> None:
+def _not_copied_by_encoder(context: Any) -> None:
     """Rows of numbers are copied by the log."""
 
 
-def rows_are_new(contexts: Any) -> bool:
+def encoder_makes_new_rows(contexts: Any) -> bool:
     """Return whether the rows made of these contexts are nobody else's."""
     return isinstance(contexts, Records | list) or is_frame(contexts)

@@ -26,50 +26,50 @@ class Named(NamedTuple):
 # -- rows of numbers
 
 
-def column_names(encoder: Encoder, width: int) -> list[Named]:
+def column_feature_names(encoder: Encoder, width: int) -> list[Named]:
     """Return the names of the columns; x0, x1, … if they have none. Users' start with `user`, items' with `item`."""
-    return [Named(name, (field,)) for name, field in _columns(encoder, width)]
+    return [Named(name, (field,)) for name, field in _numeric_feature_names(encoder, width)]
 
 
-def _columns(encoder: Encoder, width: int) -> list[tuple[str, str]]:
+def _numeric_feature_names(encoder: Encoder, width: int) -> list[tuple[str, str]]:
     if encoder.users:
-        users, items = _schemas(encoder)
+        users, items = _schemas_of_feature_names(encoder)
         shared = encoder.shared or 0
         return [
             ("slot", "slot"),
-            *_prefixed("user", _named(users, shared), users),
-            *_prefixed("item", _named(items, width - 1 - shared), items),
+            *_prefixed_feature_names("user", _named_features(users, shared), users),
+            *_prefixed_feature_names("item", _named_features(items, width - 1 - shared), items),
         ]
-    return _named(encoder.schema, width)
+    return _named_features(encoder.schema, width)
 
 
-def _schemas(encoder: Encoder) -> tuple[Schema | None, Schema | None]:
+def _schemas_of_feature_names(encoder: Encoder) -> tuple[Schema | None, Schema | None]:
     return (None, None) if encoder.schema is None else (encoder.schema.user, encoder.schema.items)
 
 
-def _named(schema: Schema | None, width: int) -> list[tuple[str, str]]:
+def _named_features(schema: Schema | None, width: int) -> list[tuple[str, str]]:
     if schema is None:
         return [(f"x{column}", f"x{column}") for column in range(width)]
     return [(name, field.name) for field in schema.fields for name in field.names()]
 
 
-def _prefixed(prefix: str, names: list[tuple[str, str]], schema: Schema | None) -> list[tuple[str, str]]:
+def _prefixed_feature_names(prefix: str, names: list[tuple[str, str]], schema: Schema | None) -> list[tuple[str, str]]:
     between = " " if schema is None else "."
     return [(f"{prefix}{between}{name}", f"{prefix}{between}{field}") for name, field in names]
 
 
-def shown_values(encoder: Encoder, row: Floats) -> dict[str, str]:
+def shown_feature_values(encoder: Encoder, row: Floats) -> dict[str, str]:
     """Return the value of each feature in a numeric row."""
     if encoder.users:
-        (users, items), first = _schemas(encoder), 1 + (encoder.shared or 0)
-        values = ["", *_shown(users, row[1:first]), *_shown(items, row[first:])]
+        (users, items), first = _schemas_of_feature_names(encoder), 1 + (encoder.shared or 0)
+        values = ["", *_shown_feature_fields(users, row[1:first]), *_shown_feature_fields(items, row[first:])]
     else:
-        values = _shown(encoder.schema, row)
-    features = dict.fromkeys(field for _, field in _columns(encoder, len(row)))
+        values = _shown_feature_fields(encoder.schema, row)
+    features = dict.fromkeys(field for _, field in _numeric_feature_names(encoder, len(row)))
     return dict(zip(features, values, strict=True))
 
 
-def _shown(schema: Schema | None, row: Floats) -> list[str]:
+def _shown_feature_fields(schema: Schema | None, row: Floats) -> list[str]:
     """Return one value per encoded field, or per number."""
     if schema is None:
         return [f"{value:.4g}" for value in row.tolist()]
@@ -85,7 +85,7 @@ def _shown(schema: Schema | None, row: Floats) -> list[str]:
 # -- hashed rows
 
 
-def entry_names(encoder: Encoder, context: Any) -> list[list[Named]]:
+def entry_feature_names(encoder: Encoder, context: Any) -> list[list[Named]]:
     """Return the names of the entries of each row of a context, in order.
 
     Rows without names get those that the encoder has noted; unknown ones are shown as numbers.
@@ -95,7 +95,7 @@ def entry_names(encoder: Encoder, context: Any) -> list[list[Named]]:
     if isinstance(rows, SparseRows):
         words = inner.words()
         known = {hashed & (inner.width - 1): hashed for hashed in words}
-        return [_recalled(rows[row : row + 1], known, words) for row in range(len(rows))]
+        return [_recalled_feature_names(rows[row : row + 1], known, words) for row in range(len(rows))]
     fresh = DictionaryReader(*inner.settings)
     fresh.schema = inner.schema
     if encoder.items:
@@ -108,15 +108,24 @@ def entry_names(encoder: Encoder, context: Any) -> list[list[Named]]:
     own = []
     for first, last, where in zip(ends, ends[1:], segments, strict=False):
         some = entries[first:last]
-        alone = [_of_entry(names, *pair) for pair in zip(some[:, 0].tolist(), some.view(np.float32)[:, 1], strict=True)]
-        own.append(alone + _products(alone, where, pairs))
+        alone = [
+            _feature_name_of_entry(names, *pair)
+            for pair in zip(some[:, 0].tolist(), some.view(np.float32)[:, 1], strict=True)
+        ]
+        own.append(alone + _product_feature_names(alone, where, pairs))
     return own
 
 
-def _recalled(row: SparseRows, known: dict[int, int], words: dict[int, tuple[str, str | None]]) -> list[Named]:
+def _recalled_feature_names(
+    row: SparseRows, known: dict[int, int], words: dict[int, tuple[str, str | None]]
+) -> list[Named]:
     """Return the names of a row's entries from noted names: features by index, and their products."""
     indices, values, mask = row.indices.tolist(), row.values.tolist(), row.width - 1
-    alone = {i: (known[i], _of_entry(words, known[i], v)) for i, v in zip(indices, values, strict=True) if i in known}
+    alone = {
+        i: (known[i], _feature_name_of_entry(words, known[i], v))
+        for i, v in zip(indices, values, strict=True)
+        if i in known
+    }
     found = {index: named for index, (_, named) in alone.items()}
     if len(found) < len(set(indices)):
         for h, first in alone.values():
@@ -126,12 +135,12 @@ def _recalled(row: SparseRows, known: dict[int, int], words: dict[int, tuple[str
     return [found.get(index) or Named(f"feature {index}", (f"feature {index}",)) for index in indices]
 
 
-def _of_entry(names: dict[int, tuple[str, str | None]], hashed: int, value: Any) -> Named:
+def _feature_name_of_entry(names: dict[int, tuple[str, str | None]], hashed: int, value: Any) -> Named:
     path, word = names[hashed]
     return Named(path, (path,), f"{value:.4g}") if word is None else Named(f"{path}={word}", (path,), word)
 
 
-def _products(alone: list[Named], segments: Ints, pairs: Ints) -> list[Named]:
+def _product_feature_names(alone: list[Named], segments: Ints, pairs: Ints) -> list[Named]:
     """Return the names of products in the order of `expand`."""
     out = []
     for a, b in pairs.tolist():

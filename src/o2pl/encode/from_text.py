@@ -41,11 +41,11 @@ def _from_json(text: str, where: str) -> Any:
         raise InvalidInput(f"{where}: found invalid JSON ({error}), {_EXPECTED}") from None
     if isinstance(given, dict) and "items" in given and set(given) <= _OFFER:
         more = {name: given[name] for name in ("ids", "exclude") if name in given}
-        return Offer(_numbers(given.get("user")), _numbers(given["items"]), **more)
-    return _numbers(given)
+        return Offer(_numbers_from_text(given.get("user")), _numbers_from_text(given["items"]), **more)
+    return _numbers_from_text(given)
 
 
-def _numbers(given: Any) -> Any:
+def _numbers_from_text(given: Any) -> Any:
     """Return lists of numbers as arrays."""
     if isinstance(given, list) and given and not any(isinstance(part, dict | str) for part in given):
         try:
@@ -65,10 +65,10 @@ def _from_values(values: list[str], encoder: Encoder) -> Any:
     if len(values) != len(schema.fields):
         names = ", ".join(field.name for field in schema.fields)
         raise InvalidInput(f"context: found {len(values)} values, expected {len(schema.fields)}: {names}")
-    return {field.name: _value(field, text) for field, text in zip(schema.fields, values, strict=True)}
+    return {field.name: _value_from_text(field, text) for field, text in zip(schema.fields, values, strict=True)}
 
 
-def _value(field: Field, text: str) -> Any:
+def _value_from_text(field: Field, text: str) -> Any:
     """Convert text to the column's type; an empty text is a missing value."""
     if not text:
         return None

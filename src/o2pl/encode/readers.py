@@ -8,9 +8,9 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.data.contexts import ActionSets, check_action_sets
-from o2pl.data.frames import as_frame, as_mapping, check_is_row, has_names, is_frame
+from o2pl.data.frames import as_frame, as_mapping, check_is_row, is_frame, is_frame_or_records
 from o2pl.data.kinds import as_offer
-from o2pl.data.offer_rows import OfferRows, item_numbers, read_offer, sets_of_offers
+from o2pl.data.offer_rows import OfferRows, item_rows_of_offer, read_offer, sets_of_offers
 from o2pl.data.offers import Offer
 from o2pl.data.records import Records
 from o2pl.encode.dictionaries import DictionaryReader
@@ -39,7 +39,7 @@ class DenseReader:
         self.width = rows.shape[1]
 
     def rows(self, contexts: Any) -> Floats:
-        if has_names(contexts) or isinstance(contexts, Records):
+        if is_frame_or_records(contexts) or isinstance(contexts, Records):
             return self._known(self._named(contexts))
         if isinstance(contexts, list) and contexts:
             check_is_row(contexts[0])
@@ -120,7 +120,7 @@ class SetsReader:
             return self._without_user(contexts)
         if isinstance(contexts, ActionSets) and contexts.shared is not None and contexts.shared.shape[1]:
             raise InvalidInput(_NO_USER)
-        if not isinstance(contexts, ActionSets) and len(contexts) and has_names(contexts[0]):
+        if not isinstance(contexts, ActionSets) and len(contexts) and is_frame_or_records(contexts[0]):
             made = []
             for row, one in enumerate(contexts):
                 try:
@@ -147,7 +147,7 @@ class SetsReader:
     def entry(self, context: Any) -> ActionSets:
         if isinstance(self.inner, DictionaryReader):
             return dictionary_set(self.inner, context)
-        usable = plain(context, 2) and context.shape[1] == self.width
+        usable = plain_for_reader(context, 2) and context.shape[1] == self.width
         if usable and len(context) and _core.all_finite(context.reshape(-1)):
             return ActionSets(context, np.array([0, len(context)]))
         return self.row(context)
@@ -221,8 +221,8 @@ class OfferReader:
             raise InvalidInput(f"user: {error}") from None
 
     def _rows_of_items(self, items: Any) -> Floats:
-        if not (has_names(items) or is_frame(items)):
-            return item_numbers(items, self._items.width)
+        if not (is_frame_or_records(items) or is_frame(items)):
+            return item_rows_of_offer(items, self._items.width)
         try:
             rows = np.array(self._items.rows(items), np.float32)
         except InvalidInput as error:
@@ -251,7 +251,7 @@ class OfferReader:
         return sets
 
 
-def plain(context: Any, dimensions: int) -> bool:
+def plain_for_reader(context: Any, dimensions: int) -> bool:
     """Return whether a context is an array of the type that the compiled core reads."""
     usable = type(context) is np.ndarray and context.dtype.char in "fd" and context.ndim == dimensions
     return usable and context.flags.c_contiguous

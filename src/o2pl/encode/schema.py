@@ -30,9 +30,9 @@ from o2pl.data.frames import (
     FrameColumn,
     as_frame,
     as_mapping,
-    column_of,
-    has_names,
+    frame_column_of,
     is_frame,
+    is_frame_or_records,
     kind_of_value,
     word_codes,
 )
@@ -189,7 +189,8 @@ class Schema:
                 close = get_close_matches(str(name), [each for each in known if each not in frame.columns], 1)
                 meant = f"; did you mean {close[0]!r}?" if close else "; leave it out, or begin a learner with it"
                 raise InvalidInput(
-                    f"column {name!r}: found, expected only those of the first batch: {_named(known)}{meant}"
+                    f"column {name!r}: found, expected only those of the first batch:"
+                    f" {_named_schema_fields(known)}{meant}"
                 )
         for name, field in known.items():
             if name not in frame.columns:
@@ -251,7 +252,7 @@ class Schema:
                     return None
                 out[begin] = field.mean if gone else value
             elif field.kind == "time":
-                column = column_of([value], field.name)
+                column = frame_column_of([value], field.name)
                 if column.kind not in ("time", "empty"):
                     return None
                 field.write(FrameColumn("time", column.values), out[None, begin:end])
@@ -284,12 +285,12 @@ class Schema:
         if mapping is None:
             raise InvalidInput(
                 f"context: found {type(row).__name__}, expected a row with the columns of the first batch:"
-                f" {_named({field.name: field for field in self.fields})}"
+                f" {_named_schema_fields({field.name: field for field in self.fields})}"
             )
-        return Frame({str(name): column_of([value], str(name)) for name, value in mapping.items()}, 1)
+        return Frame({str(name): frame_column_of([value], str(name)) for name, value in mapping.items()}, 1)
 
 
-def has_new_words(contexts: Any) -> bool:
+def schema_has_new_words(contexts: Any) -> bool:
     """Return whether columns cannot be made of these first contexts: of their strings only some are known.
 
     That is so for fewer than `ENOUGH` rows with strings, for lists, dictionaries and texts, and for rows without any
@@ -299,14 +300,14 @@ def has_new_words(contexts: Any) -> bool:
     if is_frame(contexts):
         kinds = {column.kind for column in as_frame(contexts).columns.values()}
     else:
-        rows = _first_rows(contexts)
+        rows = _first_rows_of_schema(contexts)
         if rows and not any(rows):
             return True
         kinds = {kind_of_value(value)[0] for row in rows for value in row.values()}
-    return "nested" in kinds or (few and "word" in kinds) or has_texts(contexts)
+    return "nested" in kinds or (few and "word" in kinds) or schema_has_texts(contexts)
 
 
-def has_texts(contexts: Any) -> bool:
+def schema_has_texts(contexts: Any) -> bool:
     """Return whether a column has texts, which are no categories: hardly any comes twice.
 
     In a few rows any text counts; else a column is texts if most of its strings are, and more than have columns.
@@ -315,23 +316,25 @@ def has_texts(contexts: Any) -> bool:
         columns = {name: column.words for name, column in as_frame(contexts).columns.items() if column.kind == "word"}
     else:
         found: dict[str, set[str]] = {}
-        for row in _first_rows(contexts):
+        for row in _first_rows_of_schema(contexts):
             for name, value in row.items():
                 if type(value) is str:
                     found.setdefault(name, set()).add(value)
         columns = {name: tuple(values) for name, values in found.items()}
     least = 0 if not columns or len(contexts) < ENOUGH else COMMON
-    return any(len(words) > least and _mostly_texts(words[:_LOOKED_AT], len(contexts)) for words in columns.values())
+    return any(
+        len(words) > least and _schema_mostly_texts(words[:_LOOKED_AT], len(contexts)) for words in columns.values()
+    )
 
 
-def _first_rows(contexts: Any) -> list[Mapping[Any, Any]]:
+def _first_rows_of_schema(contexts: Any) -> list[Mapping[Any, Any]]:
     """Return the first named rows; none if contexts are of another kind."""
-    if not (has_names(contexts) or isinstance(contexts, Records)):
+    if not (is_frame_or_records(contexts) or isinstance(contexts, Records)):
         return []
     return [as_mapping(row) or {} for row in contexts[:_LOOKED_AT]]
 
 
-def _mostly_texts(words: Sequence[str], rows: int) -> bool:
+def _schema_mostly_texts(words: Sequence[str], rows: int) -> bool:
     texts = sum(map(_core.is_text, words))
     return texts > (0 if rows < ENOUGH else len(words) / 2)
 
@@ -339,7 +342,7 @@ def _mostly_texts(words: Sequence[str], rows: int) -> bool:
 _LOOKED_AT = 1000  # rows, or strings of a column, that tell what they are
 
 
-def _named(fields: Mapping[str, Field]) -> str:
+def _named_schema_fields(fields: Mapping[str, Field]) -> str:
     return ", ".join(list(fields)[:12]) + (", …" if len(fields) > 12 else "")
 
 

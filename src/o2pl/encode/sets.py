@@ -21,11 +21,11 @@ import numpy as np
 from o2pl.data.contexts import ActionSets, SparseRows, is_sparse
 from o2pl.data.kinds import split_set
 from o2pl.data.offers import NO_ID, Offer
-from o2pl.encode.dictionaries import DictionaryReader, joined_features
+from o2pl.encode.dictionaries import DictionaryReader, joined_dictionary_features
 from o2pl.encode.json_sets import json_sets
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
-from o2pl.threads import ahead
+from o2pl.threads import ahead_in_threads
 
 _MANY = 2000  # number of texts from which the compiled reader pays off
 _BLOCK = 4096  # texts per block
@@ -47,22 +47,22 @@ def dictionary_sets(reader: DictionaryReader, contexts: Any) -> ActionSets:
 
     def scanned(start: int) -> ActionSets | None:
         own = texts[start : start + _BLOCK]
-        found = json_sets(own) if _all_texts(own) else None
+        found = json_sets(own) if _all_set_texts(own) else None
         return None if found is None else found.encoded(reader.width - 1, reader.signed)
 
     starts = range(0, len(texts), _BLOCK)
     made = [
         _parsed_sets(reader, contexts[start : start + _BLOCK], start) if found is None else found
-        for start, found in zip(starts, ahead(scanned, starts), strict=True)
+        for start, found in zip(starts, ahead_in_threads(scanned, starts), strict=True)
     ]
-    return _joined(made)
+    return _joined_sets(made)
 
 
-def _all_texts(texts: Any) -> bool:
+def _all_set_texts(texts: Any) -> bool:
     return all(type(text) is bytes for text in texts)
 
 
-def _joined(sets: list[ActionSets]) -> ActionSets:
+def _joined_sets(sets: list[ActionSets]) -> ActionSets:
     values: list[SparseRows] = [one.values for one in sets]
     rows = SparseRows(
         np.concatenate([one.indices for one in values]),
@@ -78,13 +78,13 @@ def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> Act
     read, sizes = list[tuple[Array, Ints, Ints]](), [0]
     ids, slots, any_ids, any_slots = list[Ints](), list[int](), False, False
     for row, context in enumerate(contexts, first):
-        features, codes, slot = _one(reader, context, row)
+        features, codes, slot = _one_set(reader, context, row)
         read.append(features)
         sizes.append(len(features[2]))
         any_ids, any_slots = any_ids or codes is not None, any_slots or slot is not None
         ids.append(np.full(sizes[-1], NO_ID) if codes is None else codes)
         slots.append(slot or 0)
-    features = joined_features(read or [reader.features_of_set({}, [])])
+    features = joined_dictionary_features(read or [reader.features_of_set({}, [])])
     rows = reader.expanded(*features, reader.set_pairs)
     return ActionSets(
         rows, np.cumsum(sizes), None, np.concatenate(ids) if any_ids else None, np.array(slots) if any_slots else None
@@ -95,12 +95,14 @@ def dictionary_set(reader: DictionaryReader, context: Any) -> ActionSets:
     """Encode one action set, as `dictionary_sets` would."""
     if isinstance(context, ActionSets):
         return dictionary_sets(reader, context)
-    features, codes, slot = _one(reader, context, 0)
+    features, codes, slot = _one_set(reader, context, 0)
     rows = reader.expanded(*features, reader.set_pairs)
     return ActionSets(rows, np.array([0, len(features[2])]), None, codes, None if slot is None else np.array([slot]))
 
 
-def _one(reader: DictionaryReader, context: Any, row: int) -> tuple[tuple[Array, Ints, Ints], Ints | None, int | None]:
+def _one_set(
+    reader: DictionaryReader, context: Any, row: int
+) -> tuple[tuple[Array, Ints, Ints], Ints | None, int | None]:
     """Return features of one action set, item ids, and the list slot."""
     try:
         features = reader.features_of_set(*split_set(context))

@@ -24,7 +24,7 @@ from o2pl.engine.member import LINEAR, MemberState
 from o2pl.engine.schedules import Exact, Geometric, next_solve
 from o2pl.features.basic import Chain
 from o2pl.features.hashing import SLOT, Hashed
-from o2pl.features.plan import is_planned
+from o2pl.features.plan import has_feature_plan
 from o2pl.features.quadratic import Quadratic
 from o2pl.features.settled import Settled
 from o2pl.features.standardise import Standardise
@@ -37,7 +37,7 @@ from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.objectives.squares import LeastSquares
 from o2pl.objectives.terms import BASELINE
 from o2pl.oracles.lbfgs import LBFGS
-from o2pl.oracles.recursive import Recursive, unlearned
+from o2pl.oracles.recursive import Recursive, unlearned_recursive_state
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.curve import Curve
 from o2pl.policies.gaussian import Gaussian
@@ -119,7 +119,7 @@ def _curve(engine: Engine, columns: _core.LogColumns, ends: tuple[float, float])
     policy: Any = member.policy
     cells, terms = policy.cells, policy.terms(width)
     settings = cells.count, cells.numbers, policy.degree, policy.draws, float(policy.spread), float(policy.sharpness)
-    begun = unlearned(policy, width, member.objective.l2, np.empty(0))
+    begun = unlearned_recursive_state(policy, width, member.objective.l2, np.empty(0))
     return _core.CompiledCurve(
         columns, ends, [_settings(engine, member)], Choices(engine), _forms(engine),
         (*settings, *terms, policy.basis(cells.count), width), tuple(begun[name] for name in _KEPT[Recursive]),
@@ -133,12 +133,12 @@ def _is_known(member: MemberState) -> bool:
     if type(features) is Hashed:
         of_sets = type(member.policy) is ActionWise and not member.objective.competing
         return of_sets or type(member.policy) is SparseSoftmax
-    return type(member.policy) is Softmax and is_planned(_inner(features))
+    return type(member.policy) is Softmax and has_feature_plan(_inner(features))
 
 
 def _is_curve(member: MemberState) -> bool:
     known = type(member.policy), type(member.objective), type(member.oracle)
-    return known == (Curve, LeastSquares, Recursive) and is_planned(_inner(member.seen.features))
+    return known == (Curve, LeastSquares, Recursive) and has_feature_plan(_inner(member.seen.features))
 
 
 def _is_normal(member: MemberState) -> bool:

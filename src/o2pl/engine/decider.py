@@ -17,7 +17,7 @@ from o2pl.data.contexts import ActionSets, Contexts, Row, as_contexts, is_sparse
 from o2pl.data.decisions import Decision
 from o2pl.data.kinds import offer_of
 from o2pl.data.many_decisions import Decisions
-from o2pl.data.offers import Offer, allowed_actions
+from o2pl.data.offers import Offer, allowed_in_offer
 from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, packed_members, packed_offers, stacked_weights
 from o2pl.engine.decider_files import arguments_from, content_of
@@ -28,7 +28,7 @@ from o2pl.engine.shortening import shortened
 from o2pl.features.hashing import Hashed
 from o2pl.features.user_items import item_inputs
 from o2pl.kernels.registry import featurise
-from o2pl.lazily import called_later
+from o2pl.lazily import called_lazily
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.cells import Cells
 from o2pl.policies.gaussian import Gaussian
@@ -39,7 +39,7 @@ from o2pl.policies.sampling import (
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, Exploration, Floats, Ints
-from o2pl.storage import packed, write
+from o2pl.storage import packed_storage, write_storage
 from o2pl.validation import check_number
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class Decider:
         if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
             return self.decide(context, random.random())
         if items is None and not self.encoder.items:
-            allowed = allowed_actions(self.n_actions or 0, exclude, names=self.names)
+            allowed = allowed_in_offer(self.n_actions or 0, exclude, names=self.names)
             return self.decide(context, random.random(), allowed)
         offer = offer_of(context, items, ids, exclude)
         return decide_offer(lambda sets: self.decide(sets, random.random()), self.encoder, offer, slots)
@@ -397,23 +397,23 @@ class Decider:
     ) -> Explanation:  # fmt: skip
         """Explain a decision like a learner's `explain`, without the support in the log: a decider has no log."""
         given = context, items, ids, exclude
-        found: Explanation = called_later("o2pl.explaining.explanation", "explain")(self, given, action, against)
+        found: Explanation = called_lazily("o2pl.explaining.explanation", "explain")(self, given, action, against)
         return found
 
     def coefficients(self, contexts: Any = None) -> Coefficients:
         """Return the coefficients like a learner's `coefficients`."""
-        found: Coefficients = called_later("o2pl.explaining.coefficients", "coefficients")(self, contexts=contexts)
+        found: Coefficients = called_lazily("o2pl.explaining.coefficients", "coefficients")(self, contexts=contexts)
         return found
 
     # -- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file that `o2pl.load` reads. It contains no log."""
-        write(path, *self.content())
+        write_storage(path, *self.content())
 
     def to_bytes(self) -> bytes:
         """Return the content of `save` as compressed bytes, with arrays in the smallest exact type."""
-        return packed(*shortened(*self.content()))
+        return packed_storage(*shortened(*self.content()))
 
     def content(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the header and the arrays of a file."""

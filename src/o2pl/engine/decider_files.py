@@ -19,7 +19,7 @@ from o2pl.features.plan import feature_plan
 from o2pl.features.user_items import UserItems
 from o2pl.policies.finite import FinitePolicies
 from o2pl.protocols import Array, Exploration, Floats
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 
 _PARTS = ("shift", "scale", "clip", "centre", "level", "spread", "optimism")  # of an `Uncertainty`
 
@@ -32,10 +32,10 @@ def content_of(
     header = {
         "class": "Decider",
         "sharpness": sharpness,
-        "names": encode(names),
-        "reader": encode(encoder.settings()),
-        "exploration": encode(exploration) if items is not None else None,
-        "members": [[encode(member.features), encode(member.policy)] for member in members],
+        "names": encode_for_storage(names),
+        "reader": encode_for_storage(encoder.settings()),
+        "exploration": encode_for_storage(exploration) if items is not None else None,
+        "members": [[encode_for_storage(member.features), encode_for_storage(member.policy)] for member in members],
     }
     arrays: dict[str, Array] = {"acting": acting, **_arrays_of(uncertainty)}
     if items is not None:
@@ -51,8 +51,10 @@ def content_of(
 def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[Any, ...]:
     """Return the arguments of `Decider` from the content of a file."""
     arrays = lengthened(header, arrays)
-    encoder, members = Encoder.of(*decode(header["reader"])), list[ActingMember]()
-    for k, (features, policy) in enumerate((decode(f), decode(p)) for f, p in header["members"]):
+    encoder, members = Encoder.of(*decode_from_storage(header["reader"])), list[ActingMember]()
+    for k, (features, policy) in enumerate(
+        (decode_from_storage(f), decode_from_storage(p)) for f, p in header["members"]
+    ):
         kept = {n.split(".", 2)[2]: a for n, a in arrays.items() if n.startswith(f"member{k}.seen.")}
         same = [
             known for known in members
@@ -67,8 +69,8 @@ def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[An
         members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
     _check_parts(members, arrays["acting"], encoder)
     items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
-    memory, exploration = ItemMemory(**items) if items else NOTHING, decode(header.get("exploration"))
-    names = decode(header.get("names")) or ()
+    memory, exploration = ItemMemory(**items) if items else NOTHING, decode_from_storage(header.get("exploration"))
+    names = decode_from_storage(header.get("names")) or ()
     return (
         members,
         arrays["acting"],

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import is_encoded
-from o2pl.data.decisions import Decision, id_of
+from o2pl.data.contexts import is_encoded_context
+from o2pl.data.decisions import Decision, decision_id_of
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log, Tally
 from o2pl.encode import Encoder
@@ -248,7 +248,7 @@ class Engine:
     def append(self, context: Any, action: Any, reward: float, propensity: float, number: int | None = None) -> None:
         """Append one interaction; everything but the context is checked. number: of the decision, for duplicates."""
         log, pending = self.log, self.pending
-        entry = context if is_encoded(context) else self.encoder.entry(context)
+        entry = context if is_encoded_context(context) else self.encoder.entry(context)
         if log.action_sets and action >= entry.offsets[1]:
             check_actions([action], entry.sizes)  # raises with the reason
         if number is None:
@@ -281,7 +281,7 @@ class Engine:
         rows = np.flatnonzero(self.log.columns.ids == number)
         if len(rows):
             raise InvalidInput(
-                f"{where}: found decision {id_of(number)!r} again; its reward is in row {rows[0]} of the log,"
+                f"{where}: found decision {decision_id_of(number)!r} again; its reward is in row {rows[0]} of the log,"
                 f" expected each decision once{instead}"
             )
 

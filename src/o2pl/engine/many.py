@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.data.contexts import as_contexts
-from o2pl.data.decisions import id_of, numbers_for
+from o2pl.data.decisions import decision_id_of, decision_numbers_for
 from o2pl.data.interactions import Interactions
 from o2pl.data.many_decisions import Decisions
 from o2pl.data.offers import offered
@@ -29,7 +29,7 @@ def decide_many(decider: Decider, contexts: Any, rows: Any, uniforms: Floats) ->
         actions = np.array(decider.names)[played] if decider.names else played
     made = Interactions.trusted(
         rows, played, np.zeros(len(played)), propensities, None, decider.n_actions, decider.continuous,
-        numbers_for(len(played)), decider.names,
+        decision_numbers_for(len(played)), decider.names,
     )  # fmt: skip
     return Decisions(made, actions)
 
@@ -41,7 +41,8 @@ def check_once(numbers: Ints) -> None:
         again = int(np.setdiff1d(np.arange(len(numbers)), first)[0])
         before = int(np.flatnonzero(numbers == numbers[again])[0])
         raise InvalidInput(
-            f"update_many: found decision {id_of(int(numbers[again]))!r} in row {before} and in row {again}, expected"
+            f"update_many: found decision {decision_id_of(int(numbers[again]))!r} in row {before} and in row"
+            f" {again}, expected"
             " each decision once"
         )
 

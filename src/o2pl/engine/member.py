@@ -24,7 +24,7 @@ from o2pl.oracles.minibatch import Minibatch
 from o2pl.oracles.recursive import Recursive
 from o2pl.policies.curve import Curve
 from o2pl.policies.finite import FinitePolicies
-from o2pl.policies.neural import is_network
+from o2pl.policies.neural import is_neural
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Array, FeatureMap, Floats, Function, Ints, Oracle, Policy, PreparedLog, State
@@ -243,7 +243,7 @@ class MemberState:
                 return
         with_oracle = self.oracle if oracle is None else offline(self, oracle)
         # weighted rows are the last few; a network uses rows in any order
-        if passes is not None and weights is None and not with_oracle.plain and not is_network(self.policy):
+        if passes is not None and weights is None and not with_oracle.plain and not is_neural(self.policy):
             log, function = passes.prepared(self._problem(None, rows, start, shared), control)
         else:
             log = self.objective.prepare(rows, control, weights)
@@ -313,7 +313,7 @@ def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
     """Return the schedule's oracle, or the default for this policy and objective."""
     if isinstance(policy, Curve):
         return Recursive()
-    if is_network(policy):
+    if is_neural(policy):
         return _DENSITY if policy.continuous else _NETWORK
     if schedule.oracle is not None:
         return solving(policy, schedule.oracle)

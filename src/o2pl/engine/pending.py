@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import is_encoded
+from o2pl.data.contexts import is_encoded_context
 from o2pl.data.decisions import Decision
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log
@@ -139,7 +139,7 @@ class Pending:
         numbers = {name: number for number, name in enumerate(log.action_names)}
         for decision in self:
             action = numbers.get(decision.played, decision.played)
-            entry = decision.context if is_encoded(decision.context) else encoder.entry(decision.context)
+            entry = decision.context if is_encoded_context(decision.context) else encoder.entry(decision.context)
             append_row(log, entry, action, 0.0, decision.propensity, decision.number)
         return log
 
@@ -168,7 +168,7 @@ def check_as_drawn(action: float, decision: Decision) -> None:
 
 def same_context(one: Any, other: Any) -> bool:
     """Return whether two contexts are the same, as given or as encoded."""
-    if is_encoded(one) and type(one) is type(other):
+    if is_encoded_context(one) and type(one) is type(other):
         return all(same_context(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return bool(np.array_equal(one, other))
@@ -177,7 +177,7 @@ def same_context(one: Any, other: Any) -> bool:
 
 def append_row(log: Log, entry: Any, action: Any, reward: float, propensity: float, number: int | None) -> None:
     """Append one row; its context is encoded, or comes from a encoder's `entry`."""
-    if is_encoded(entry):
+    if is_encoded_context(entry):
         ids = None if number is None else np.array([number])
         log.extend_columns(entry, np.array([action]), np.array([reward]), np.array([propensity]), ids)
     else:

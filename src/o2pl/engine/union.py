@@ -11,7 +11,7 @@ from o2pl._core import played_log_odds, prediction_sums
 from o2pl.data.interactions import Interactions
 from o2pl.engine.decider import Decider
 from o2pl.engine.member import STRETCH, MemberState
-from o2pl.objectives.outcome import log_likelihoods
+from o2pl.objectives.outcome import outcome_log_likelihoods
 from o2pl.objectives.weights import policy_weights
 from o2pl.policies.sampling import FAR
 from o2pl.protocols import Floats
@@ -76,7 +76,7 @@ def calibrated(z: Floats, rewards: Floats) -> tuple[float, float]:
 def evidence(z: Floats, rewards: Floats, weights: Floats | None = None) -> Floats:
     """Return the log-likelihood of rewards under the members' predicted log-odds. z [M, n]; weights: of the rows"""
     if weights is not None:
-        return np.asarray(log_likelihoods(z, rewards) @ weights)
+        return np.asarray(outcome_log_likelihoods(z, rewards) @ weights)
     sums = np.empty((6, len(z)))
     prediction_sums(z, rewards, np.zeros(len(z)), np.ones(len(z)), sums)
     return np.asarray(sums[0])

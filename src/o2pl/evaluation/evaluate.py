@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from o2pl.data.action_names import places_of
+from o2pl.data.action_names import places_of_action_names
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
@@ -343,7 +343,7 @@ def _learned_from(policy: Any, log: Interactions) -> float:
     own = policy.log_
     n, played = min(len(own), len(log)), own.actions
     if own.action_names != log.action_names and own.action_names and log.action_names:
-        played = places_of(own.action_names, log.action_names)[played]
+        played = places_of_action_names(own.action_names, log.action_names)[played]
     parts = (slice(0, n), slice(len(own) - n, None)), (slice(0, n), slice(len(log) - n, None))
     same = any(
         np.array_equal(own.propensities[mine], log.propensities[theirs])

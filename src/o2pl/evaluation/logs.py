@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.contexts import SparseRows, as_contexts, is_sparse
-from o2pl.data.interactions import Interactions, log_in
+from o2pl.data.interactions import Interactions, interactions_in
 from o2pl.data.kinds import OFFER, ROW
 from o2pl.encode import Encoder, Schema
 from o2pl.errors import InvalidInput
@@ -24,7 +24,7 @@ def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
 
     A `reward_range` replaces that of the log; rewards outside it are an error.
     """
-    found = log.log_ if isinstance(log, BanditEstimator) else log_in(log)
+    found = log.log_ if isinstance(log, BanditEstimator) else interactions_in(log)
     if found is None and isinstance(log, tuple | list) and len(log) == 4:
         found = Interactions(*log)
     if found is None:

@@ -31,7 +31,7 @@ from o2pl.evaluation.values import columns_of, estimates_of, headline_of, settin
 from o2pl.learners.targets import PolicyRows, Target, as_target, with_names
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats, Seed
-from o2pl.threads import side_by_side
+from o2pl.threads import in_threads
 from o2pl.validation import RewardRange, check_number, check_reward_range
 
 _HELD = 5e7  # entries of a policy's table that are kept instead of asked for again
@@ -175,7 +175,7 @@ def evaluate_metrics(
     def work(place: int) -> None:
         found[others[place]] = measured(others[place])
 
-    side_by_side(work, len(others))
+    in_threads(work, len(others))
     return Metrics(
         targets[0].name, tuple(found[name] for name in columns), delta, at_any_time, len(rows), effective,
         _warnings(source, doubt), doubt,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl.data.contexts import as_contexts
-from o2pl.encode.feature_names import column_names, entry_names
+from o2pl.encode.feature_names import column_feature_names, entry_feature_names
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.explaining.explanation import member_name
 from o2pl.explaining.terms import INTERCEPT, sight
@@ -146,7 +146,7 @@ def _dense(decider: Decider, member: Any) -> tuple[list[str], Floats]:
     constant, linear, products = seen.per_unit()
     if isinstance(member.policy, Gaussian):
         constant = constant + member.policy.centre
-    names = [one.name for one in column_names(decider.encoder, linear.shape[1])]
+    names = [one.name for one in column_feature_names(decider.encoder, linear.shape[1])]
     rows, columns = np.triu_indices(products.shape[1])
     pairs = zip(rows.tolist(), columns.tolist(), strict=True)
     terms = [INTERCEPT, *names, *(f"{names[i]}²" if i == j else f"{names[i]} × {names[j]}" for i, j in pairs)]
@@ -169,7 +169,7 @@ def _words(decider: Decider, contexts: Any) -> dict[int, str]:
         found[hashed & (encoder.words.width - 1)] = path if word is None else f"{path}={word}"
     for context in () if contexts is None else contexts:
         rows = as_contexts(encoder.encode_one(context)).own
-        indices, names = rows.indices, entry_names(encoder, context)
+        indices, names = rows.indices, entry_feature_names(encoder, context)
         found |= dict(zip(indices.tolist(), (one.name for row in names for one in row), strict=True))
     return found
 

@@ -30,7 +30,7 @@ from o2pl.explaining.situation import Given, Situation, shown, situation
 from o2pl.explaining.terms import INTERCEPT, Compared, Term, hashed_entries, terms_of
 from o2pl.features.hashing import Hashed
 from o2pl.features.user_items import UserItems
-from o2pl.policies.neural import is_network
+from o2pl.policies.neural import is_neural
 from o2pl.policies.sampling import LEAST_VARIANCE, ActingParts, acting_numbers, log_softmax, predicted
 from o2pl.protocols import Explored, Floats
 
@@ -248,7 +248,7 @@ def member_name(member: Any) -> str:
     """Return the member's name, by its features."""
     if isinstance(member.features, Hashed):
         return "hashed"
-    if is_network(member.policy):
+    if is_neural(member.policy):
         return "neural"
     if isinstance(member.features, UserItems):
         return "user × items"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl._core import acting_rows
-from o2pl.data.contexts import as_contexts, is_encoded, is_sparse
+from o2pl.data.contexts import as_contexts, is_encoded_context, is_sparse
 from o2pl.data.decisions import Decision, ListDecision
 from o2pl.data.kinds import offer_of
-from o2pl.data.offers import allowed_actions
-from o2pl.encode.feature_names import column_names, entry_names, shown_values
+from o2pl.data.offers import allowed_in_offer
+from o2pl.encode.feature_names import column_feature_names, entry_feature_names, shown_feature_values
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import ActingParts, acting_among, acting_parts
 from o2pl.protocols import Floats, Ints
@@ -60,11 +60,11 @@ def situation(decider: Decider, given: Given) -> Situation:
         context = decision.context
     sets = decider.encoder.items
     offer = None
-    if sets and not is_encoded(context):
+    if sets and not is_encoded_context(context):
         context = offer = offer_of(context, items, ids, exclude)
     elif items is not None or ids is not None:
         raise InvalidInput("explain: found items or `ids`, expected them only for a learner that chooses among items")
-    rows: Any = context if is_encoded(context) else decider.encoder.encode_one(context)
+    rows: Any = context if is_encoded_context(context) else decider.encoder.encode_one(context)
     if len(rows) != 1:
         raise InvalidInput(f"explain: found {len(rows)} contexts, expected one")
     scores = np.ascontiguousarray(decider.scores(rows).reshape(len(decider.members), -1))
@@ -77,7 +77,7 @@ def situation(decider: Decider, given: Given) -> Situation:
             effects = decider.effects(rows.item_ids)
     else:
         if exclude is not None:
-            places = allowed_actions(len(places), exclude, names=decider.names)
+            places = allowed_in_offer(len(places), exclude, names=decider.names)
             numbers = acting_among(numbers, len(decider.members), places)
             scores, effects = np.ascontiguousarray(scores[:, places]), effects[places]
         actions = [decider.names[place] for place in places] if decider.names else places.tolist()
@@ -102,15 +102,15 @@ def situation(decider: Decider, given: Given) -> Situation:
 def _names(decider: Decider, rows: Any, context: Any) -> Any:
     contexts = as_contexts(rows)
     if is_sparse(contexts.own):
-        return entry_names(decider.encoder, context)
-    return column_names(decider.encoder, contexts.n_inputs)
+        return entry_feature_names(decider.encoder, context)
+    return column_feature_names(decider.encoder, contexts.n_inputs)
 
 
 def shown(decider: Decider, here: Situation, place: int) -> dict[str, str]:
     """Return the feature values of an action's row, formatted for display."""
     row = place if here.sets else 0
     if not is_sparse(here.inputs):
-        return shown_values(decider.encoder, here.inputs[row])
+        return shown_feature_values(decider.encoder, here.inputs[row])
     found: dict[str, list[str]] = {}
     for named in here.names[row]:
         if len(named.features) == 1:

@@ -49,13 +49,13 @@ class Chain:
     def parts(self, state: State) -> list[dict[str, Array]]:
         """Return the state of each map."""
         parts: list[dict[str, Array]] = [{} for _ in self.maps]
-        for (place, own), array in zip(_places(tuple(state)), state.values(), strict=True):
+        for (place, own), array in zip(_places_in_basic_chain(tuple(state)), state.values(), strict=True):
             parts[place][own] = array
         return parts
 
 
 @lru_cache
-def _places(names: tuple[str, ...]) -> list[tuple[int, str]]:
+def _places_in_basic_chain(names: tuple[str, ...]) -> list[tuple[int, str]]:
     """Split names at the first dot: the index of the map, and the name within the map."""
     split = (name.partition(".") for name in names)
     return [(int(place), own) for place, _, own in split]

@@ -9,7 +9,7 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.features.basic import Chain, Intercept
-from o2pl.features.quadratic import Quadratic, product_scale
+from o2pl.features.quadratic import Quadratic, quadratic_scale
 from o2pl.features.settled import Settled
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import FeatureMap, Floats, State
@@ -36,7 +36,7 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
     if isinstance(features, Settled):
         return feature_plan(features.features, features.inner(seen), n_inputs)
     maps = features.maps if isinstance(features, Chain) else (features,)
-    if not is_planned(features):
+    if not has_feature_plan(features):
         return None
     parts = features.parts(seen) if isinstance(features, Chain) else [seen]
     shift, scale, clip = None, None, math.inf
@@ -45,7 +45,7 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
         if isinstance(each, Standardise):
             shift, scale, clip = own["shift"], own["scale"], each.clip
         elif isinstance(each, Quadratic):
-            of_products = own["shift"], product_scale(own, n_inputs)
+            of_products = own["shift"], quadratic_scale(own, n_inputs)
             if len(own["directions"]) < n_inputs:
                 directions = np.ascontiguousarray(own["directions"].T)
         else:
@@ -55,7 +55,7 @@ def feature_plan(features: FeatureMap, seen: State, n_inputs: int) -> FeaturePla
     return FeaturePlan(shift, scale, clip, directions, *of_products, intercept)
 
 
-def is_planned(features: FeatureMap) -> bool:
+def has_feature_plan(features: FeatureMap) -> bool:
     """Return whether a feature map has a plan."""
     maps = features.maps if isinstance(features, Chain) else (features,)
     return tuple(type(each) for each in maps) in _KNOWN

@@ -48,22 +48,22 @@ class Quadratic:
         return {"directions": state["directions"], **_PRODUCTS.observe(moments, self._products(state, rows))}
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        d, factors = rows.shape[1], _factors_of(state, rows)
-        made = with_products(factors, state["shift"], product_scale(state, d))
+        d, factors = rows.shape[1], _quadratic_factors(state, rows)
+        made = with_products(factors, state["shift"], quadratic_scale(state, d))
         return made if factors is rows else np.hstack([rows, made[:, factors.shape[1] :]])
 
     def _products(self, state: State, rows: Floats) -> Floats:
-        p, factors = len(state["scale"]), _factors_of(state, rows)
+        p, factors = len(state["scale"]), _quadratic_factors(state, rows)
         made = with_products(factors, np.zeros(p, np.float32), np.ones(p, np.float32))
         return np.ascontiguousarray(made[:, factors.shape[1] :])
 
 
-def product_scale(state: State, n_inputs: int) -> Floats:
+def quadratic_scale(state: State, n_inputs: int) -> Floats:
     """Return the scale of centred products: together they have at most the norm of the inputs."""
     products = len(state["scale"])
     return np.asarray(state["scale"] * np.float32(min(1.0, math.sqrt(n_inputs / products))))
 
 
-def _factors_of(state: State, rows: Floats) -> Floats:
+def _quadratic_factors(state: State, rows: Floats) -> Floats:
     m, d = state["directions"].shape
     return rows if m == d else _core.project(rows, state["directions"])

@@ -78,7 +78,7 @@ class UserItems:
         return {**_SCALE.observe(moments, rows[:, 1:]), **kept}
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        users, items = (_directions(state[name]) for name in _DIRECTIONS)
+        users, items = (_user_item_directions(state[name]) for name in _DIRECTIONS)
         single = rows.astype(np.float32, copy=False)
         return _core.user_item_rows(
             single, self.shared, HEAD, state["shift"], state["scale"], _SCALE.clip, users, items
@@ -100,6 +100,6 @@ def item_inputs(features: FeatureMap, state: State, inputs: Floats) -> Floats:
     return np.ascontiguousarray(rows, np.float32)
 
 
-def _directions(kept: Floats) -> Floats:
+def _user_item_directions(kept: Floats) -> Floats:
     """Return the directions that are multiplied, by column; none if they are the features themselves."""
     return np.ascontiguousarray(kept.T) if len(kept) < kept.shape[1] else np.empty((kept.shape[1], 0), np.float32)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from o2pl.lazily import attributes_of
+from o2pl.lazily import lazily_imported
 
 if TYPE_CHECKING:
     from o2pl.fitting.candidates import Candidate, candidates_for
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "Fit", "Judged", "candidates_for", "fit"]
 
-__getattr__, __dir__ = attributes_of(
+__getattr__, __dir__ = lazily_imported(
     __name__,
     {"o2pl.fitting.candidates": "Candidate candidates_for", "o2pl.fitting.choice": "Fit Judged fit"},
 )

@@ -13,7 +13,7 @@ import numpy as np
 from o2pl.data.frames import as_frame
 from o2pl.data.interactions import Interactions
 from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER
-from o2pl.encode.schema import COMMON, Schema, has_texts
+from o2pl.encode.schema import COMMON, Schema, schema_has_texts
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
@@ -70,7 +70,7 @@ def _kinds(log: Interactions) -> list[str]:
         return ["hashed" if log.form == "sparse" else "dense"]
     whole = log.form == "frame"
     columns = as_frame(log.contexts if whole else log.contexts[:_FIRST]).columns.values()
-    if any(column.kind == "nested" for column in columns) or has_texts(log.contexts):
+    if any(column.kind == "nested" for column in columns) or schema_has_texts(log.contexts):
         return ["hashed"]
     many = any(len(column.words) > COMMON for column in columns if column.kind == "word")
     return ["dense", "hashed"] if many or not whole else ["dense"]

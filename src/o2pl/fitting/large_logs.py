@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.action_names import Names, renumbered
+from o2pl.data.action_names import Names, renumbered_by_action_names
 from o2pl.data.contexts import as_contexts
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log
@@ -119,7 +119,7 @@ def _whole(column: Any) -> bool:
 
 
 def named_alike(batch: Interactions, names: Names, n_actions: int) -> Interactions:
-    actions = renumbered(batch.actions, batch.action_names, names) if names else batch.actions
+    actions = renumbered_by_action_names(batch.actions, batch.action_names, names) if names else batch.actions
     return Interactions.trusted(
         batch.contexts, actions, batch.rewards, batch.propensities, batch.reward_range, n_actions,
         ids=batch.ids, action_names=names,

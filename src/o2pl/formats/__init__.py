@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from o2pl.lazily import attributes_of
+from o2pl.lazily import lazily_imported
 
 if TYPE_CHECKING:
     from o2pl.formats.describing import describe
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["describe", "from_obp", "read_log", "to_obp"]
 
-__getattr__, __dir__ = attributes_of(
+__getattr__, __dir__ = lazily_imported(
     __name__,
     {
         "o2pl.formats.log_tables": "read_log",

@@ -13,7 +13,7 @@ from o2pl import _core
 from o2pl.data.frames import as_frame
 from o2pl.data.hashed_sets import HashedSets
 from o2pl.data.offers import Offer
-from o2pl.data.records import Records, Texts, parser
+from o2pl.data.records import Records, Texts, record_parser
 from o2pl.data.vw_json import as_json
 from o2pl.encode.json_sets import json_sets
 from o2pl.errors import InvalidInput
@@ -23,7 +23,7 @@ from o2pl.formats.files import not_context
 from o2pl.formats.hashed_column import HASHED, has_hashes, hashed_sets
 from o2pl.formats.json_columns import ROLES
 from o2pl.protocols import Array
-from o2pl.threads import ahead
+from o2pl.threads import ahead_in_threads
 
 _BLOCK = 4096  # texts that a thread hashes at a time
 # Columns of these names say when, or as what, a decision is stored.
@@ -93,11 +93,11 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
     only = msgspec.defstruct("c", [("multi", list[msgspec.Raw], msgspec.field(name="_multi"))], gc=False)
     decode: Any = msgspec.json.Decoder(only).decode
     blocks = [texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK)]
-    parts = list(ahead(json_sets, blocks))
+    parts = list(ahead_in_threads(json_sets, blocks))
     hashed = [part for part in parts if part is not None]
     if len(hashed) == len(parts):
         return _hashed(values, HashedSets.joined(hashed))
-    sizes = np.concatenate(list(ahead(_core.set_sizes, blocks)))
+    sizes = np.concatenate(list(ahead_in_threads(_core.set_sizes, blocks)))
     for row in np.flatnonzero(sizes == 0).tolist():
         text = texts[row]
         try:
@@ -122,7 +122,7 @@ def decisions_of_slots(table: Any, actions: Array) -> tuple[Records, Array]:
 
     Actions are renumbered among those that the slot could still choose.
     """
-    parse = parser()
+    parse = record_parser()
     sets: list[Any] = []
     places = np.empty(len(table), np.int64)
     columns = (table.column(name).to_pylist() for name in ("context", "slot", "ranking"))
@@ -138,7 +138,7 @@ def decisions_of_slots(table: Any, actions: Array) -> tuple[Records, Array]:
 
 def _with_actions(table: Any, bad: BadRows) -> Records:
     """Read events whose shared features are JSON in `context`, and those of the actions in `actions`."""
-    parse, found = parser(), []
+    parse, found = record_parser(), []
     for row, (text, actions) in enumerate(
         zip(*(table.column(name).to_pylist() for name in ("context", "actions")), strict=True)
     ):

@@ -28,7 +28,7 @@ from o2pl.formats.dsjson_table import Lines, fast_table, scan_lines
 from o2pl.formats.rows import rows_of
 from o2pl.formats.vw_forms import SLATES, completed
 from o2pl.formats.vw_json_lines import MARKS, as_dsjson, is_left_out
-from o2pl.threads import ahead
+from o2pl.threads import ahead_in_threads
 
 _RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept unchanged
 _COLUMNS = (
@@ -101,7 +101,7 @@ def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: boo
     with extra("logs", "reading dsjson"):
         import pyarrow as pa
     reader = _Reader(pa, bad, hashed)
-    for block, found in ahead(partial(_scanned, hashed=hashed), numbered(blocks_of(lines))):
+    for block, found in ahead_in_threads(partial(_scanned, hashed=hashed), numbered(blocks_of(lines))):
         if block.first == 1 and b'"_slot_id"' in block.data:
             raise InvalidInput(f"{bad.file}: {SLATES}")
         table = reader.table(block, found)

@@ -10,7 +10,7 @@ from o2pl.data.hashed_sets import HashedSets
 from o2pl.data.records import Texts
 from o2pl.encode.json_sets import json_sets
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.threads import ahead
+from o2pl.threads import ahead_in_threads
 
 HASHED = "hashed"  # name of the column, beside `context`
 
@@ -46,7 +46,7 @@ def hashed_column(pa: Any, found: Scanned) -> Any:
 
 def hashed_sets(column: Any, contexts: Texts) -> HashedSets | None:
     """Return the features of a column. Those that are null are found in the contexts, JSON; None if that fails."""
-    parts = list(ahead(_of_chunk, column.chunks))
+    parts = list(ahead_in_threads(_of_chunk, column.chunks))
     given = np.asarray(column.is_valid())
     if not given.all():
         others = json_sets([contexts[row] for row in np.flatnonzero(~given).tolist()])

@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.decisions import check_ids, numbers_for
-from o2pl.data.frames import arrow_table, is_frame
+from o2pl.data.decisions import check_decision_ids, decision_numbers_for
+from o2pl.data.frames import arrow_table_of_frame, is_frame
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
@@ -71,7 +71,7 @@ def read_log(
         if asked is not None:
             raise InvalidInput("mapping: found with a frame, expected a file of JSON lines")
         with extra("logs", "reading frames"):
-            table = arrow_table(path)
+            table = arrow_table_of_frame(path)
         bad = skip_bad if isinstance(skip_bad, BadRows) else BadRows("frame", skip_bad)
     else:
         file = Path(path)
@@ -265,9 +265,9 @@ def _ids(table: Any) -> Any:
     names = _decisions(table)
     if names is None or names.null_count == len(names):
         return None
-    numbers = check_ids(np.array(names.fill_null("").to_pylist()))
+    numbers = check_decision_ids(np.array(names.fill_null("").to_pylist()))
     missing = np.asarray(names.is_null())
-    numbers[missing] = numbers_for(int(missing.sum()))
+    numbers[missing] = decision_numbers_for(int(missing.sum()))
     return numbers
 
 

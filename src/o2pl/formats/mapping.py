@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from o2pl.data.records import parser
+from o2pl.data.records import record_parser
 from o2pl.errors import InvalidInput, nearest
 from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
@@ -118,7 +118,7 @@ def read_mapped(lines: IO[bytes] | Iterable[bytes], mapping: Mapping, bad: BadRo
     """Yield one table of all lines."""
     with extra("logs", "reading JSON lines"):
         import pyarrow as pa
-    decode = parser()
+    decode = record_parser()
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -27,7 +27,7 @@ from o2pl.formats.hashed_column import HASHED, hashed_column
 from o2pl.formats.vw_forms import Rows, form_of, rows_by_line, slot_rows
 from o2pl.formats.vw_scan import Events, scan_events
 from o2pl.protocols import Ints
-from o2pl.threads import ahead
+from o2pl.threads import ahead_in_threads
 
 _LONG = 1 << 20  # bytes from which the compiled reader pays off
 _START, _PEEKED = 1 << 16, 1000  # bytes, or lines, that tell the form of a file
@@ -57,7 +57,7 @@ def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: bo
             if table is not None:
                 yield table
         return
-    for block, found in ahead(_scanned, numbered(blocks_of(lines, b"\n\n"))):
+    for block, found in ahead_in_threads(_scanned, numbered(blocks_of(lines, b"\n\n"))):
         if found is None:
             table, _ = _slowly(pa, _rows(block.data, block.first, _one_row), bad)
         else:

@@ -14,7 +14,7 @@ from o2pl.objectives.control import Control
 from o2pl.objectives.pessimistic import PolicyValue
 from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
-from o2pl.threads import side_by_side
+from o2pl.threads import in_threads
 
 _SETS = 2**14  # rows per block of action sets
 _AT_ONCE = 64  # blocks whose sums are kept until they are added in order
@@ -46,7 +46,7 @@ class BlockwiseValue:
             def work(place: int, some: list[slice] = some, found: list[Any] = found) -> None:
                 found[place] = self.block(some[place]).sums(params)
 
-            side_by_side(work, len(some))
+            in_threads(work, len(some))
             total = added(found if total is None else [total, *found])
         assert total is not None
         return total

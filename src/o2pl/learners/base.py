@@ -12,11 +12,11 @@ from typing import IO, Any, ClassVar, Self
 import numpy as np
 
 from o2pl.data.action_names import Names
-from o2pl.data.interactions import Interactions, log_in, log_or_columns, new_rows
+from o2pl.data.interactions import Interactions, interactions_in, interactions_or_columns, new_interactions
 from o2pl.data.kinds import ROW
-from o2pl.data.offers import placed
+from o2pl.data.offers import placed_in_offers
 from o2pl.encode import Encoder
-from o2pl.encode.encoder import rows_are_new
+from o2pl.encode.encoder import encoder_makes_new_rows
 from o2pl.engine.decider import Decider
 from o2pl.engine.engine import Engine
 from o2pl.engine.member import Member
@@ -24,11 +24,11 @@ from o2pl.engine.offline import imitate, learn_offline
 from o2pl.engine.refreshing import refresh
 from o2pl.engine.simulation import Rewards, simulate
 from o2pl.errors import InvalidInput
-from o2pl.lazily import called_later
+from o2pl.lazily import called_lazily
 from o2pl.learners.forgetting import forget
 from o2pl.learners.round_by_round import RoundByRound
 from o2pl.protocols import Array, Floats
-from o2pl.storage import UnreadableFile, decode, read
+from o2pl.storage import UnreadableFile, decode_from_storage, read_storage
 from o2pl.validation import (
     ANY_REWARD,
     LEAST_PROPENSITY,
@@ -128,7 +128,7 @@ class BanditEstimator(RoundByRound, ABC):
 
     def _encoder_for(self, *log: Any) -> Encoder:
         """Return the encoder of a log or four columns, which may be the first ones."""
-        return self._encoder_of(next(iter(log_or_columns(*log))))
+        return self._encoder_of(next(iter(interactions_or_columns(*log))))
 
     # -- batches
 
@@ -141,7 +141,7 @@ class BanditEstimator(RoundByRound, ABC):
         encoder: Encoder | None = None,
     ) -> Interactions:
         """Check a log or four columns against this learner, and return them as one log."""
-        given = log_or_columns(contexts, actions, rewards, propensities)
+        given = interactions_or_columns(contexts, actions, rewards, propensities)
         n_actions: int | None = None
         names: Names = ()
         ids = row_weights = None
@@ -157,7 +157,7 @@ class BanditEstimator(RoundByRound, ABC):
         contexts, actions, rewards, propensities = given
         encoder = encoder or self._encoder_of(contexts)
         rows = encoder.encode(contexts)
-        actions, names = self._numbered_actions(encoder, placed(contexts, actions), names, n_actions)
+        actions, names = self._numbered_actions(encoder, placed_in_offers(contexts, actions), names, n_actions)
         checked = self._check_actions(encoder, rows, actions)
         ends = self._ends()
         if not self._density:
@@ -229,7 +229,7 @@ class BanditEstimator(RoundByRound, ABC):
         """
         given = load(other) if isinstance(other, str | os.PathLike) else other
         theirs = given if isinstance(given, BanditEstimator) else None
-        log = log_in(given) if theirs is None else theirs.log_
+        log = interactions_in(given) if theirs is None else theirs.log_
         if log is None or log.ids is None:
             found = f"a {type(given).__name__}" if log is None else "a log without ids"
             raise InvalidInput(f"merge: found {found}, expected a learner, its file, or a log with `ids`")
@@ -243,10 +243,10 @@ class BanditEstimator(RoundByRound, ABC):
                 )
             encoder.schema = schema
         if self._engine is None:
-            self._add(self._checked(new_rows(log), encoder=encoder), encoder)
+            self._add(self._checked(new_interactions(log), encoder=encoder), encoder)
         else:
             with self._engine.lock:
-                self._add(self._checked(new_rows(log, self.log_.ids)), encoder)
+                self._add(self._checked(new_interactions(log, self.log_.ids)), encoder)
         if theirs is not None:
             self._begun().wait_for(theirs._begun().pending)
         return self
@@ -263,8 +263,8 @@ class BanditEstimator(RoundByRound, ABC):
             if not len(batch):
                 raise InvalidInput("fit: found no rows, expected at least one")
             engine = self._make_engine(encoder, batch.n_actions, batch.action_names)
-            given, *_ = log_or_columns(contexts, actions, rewards, propensities)
-            engine.log.extend(batch, copy=not rows_are_new(given))
+            given, *_ = interactions_or_columns(contexts, actions, rewards, propensities)
+            engine.log.extend(batch, copy=not encoder_makes_new_rows(given))
             learn_offline(engine, engine.log)
         except ValueError:
             self._engine = before
@@ -343,7 +343,7 @@ class BanditEstimator(RoundByRound, ABC):
         DeployVerdict
             True or false in conditions, with the reason.
         """
-        return called_later("o2pl.evaluation.deploying", "safe_to_deploy")(self, baseline, delta, fresh)
+        return called_lazily("o2pl.evaluation.deploying", "safe_to_deploy")(self, baseline, delta, fresh)
 
 
 def load(
@@ -365,7 +365,7 @@ def load(
     """
     if worker is not None:
         worker = int(check_number("worker", worker, 0))
-    header, arrays = read(path, name, outside)
+    header, arrays = read_storage(path, name, outside)
     path = name or str(path)
     known = BanditEstimator._classes
     if header.get("class") not in (*known, "Decider"):
@@ -378,15 +378,17 @@ def load(
                 )
             return Decider.restore(header, arrays)
         kind = known[header["class"]]
-        given = {name: decode(value) for name, value in header["params"].items() if name not in kind._retired}
+        given = {
+            name: decode_from_storage(value) for name, value in header["params"].items() if name not in kind._retired
+        }
         learner = kind(**{**kind._earlier, **given})
         if "engine" in header:
             of, shared = header.get("contexts", (ROW, None))
-            schema = decode(header.get("schema"))
+            schema = decode_from_storage(header.get("schema"))
             encoder = learner._new_encoder(of, width=header["width"], shared=shared, schema=schema)
             if "removed" in header:
                 learner._removed = tuple(header["removed"])
-            named = header["n_actions"], decode(header.get("names")) or ()
+            named = header["n_actions"], decode_from_storage(header.get("names")) or ()
             engine = learner._make_engine(encoder, *named)
             if len(engine.members) != len(header["engine"]["checkpoints"]):  # it keeps the members it was saved with
                 learner._classes_of_policies = {**learner._classes_of_policies, **learner._classes_before}

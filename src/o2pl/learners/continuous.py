@@ -10,7 +10,7 @@ import numpy as np
 
 from o2pl.data.kinds import ROW
 from o2pl.encode import Encoder
-from o2pl.encode.schema import has_texts
+from o2pl.encode.schema import schema_has_texts
 from o2pl.engine.simulation import Rewards
 from o2pl.errors import InvalidInput
 from o2pl.explaining.explained import Explainable
@@ -45,7 +45,7 @@ class ContinuousEstimator(Explainable, BanditEstimator):
         return Encoder(kind, **known)
 
     def _kind_of(self, contexts: Any) -> str:
-        if has_texts(contexts):
+        if schema_has_texts(contexts):
             raise InvalidInput(
                 f"contexts: found texts, which {type(self).__name__} would take for categories, expected categories of"
                 " one or two words, or numbers, such as an embedding in columns of its own"

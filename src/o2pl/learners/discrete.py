@@ -9,14 +9,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from o2pl.data.action_names import Names, are_words, check_names, names_in, numbers_of, renumbered
-from o2pl.data.contexts import alone, as_contexts, is_sparse
-from o2pl.data.decisions import Decision, ListDecision, listed_ids
+from o2pl.data.action_names import (
+    Names,
+    are_action_names,
+    check_names,
+    names_in,
+    numbers_of_action_names,
+    renumbered_by_action_names,
+)
+from o2pl.data.contexts import as_contexts, context_alone, is_sparse
+from o2pl.data.decisions import Decision, ListDecision, listed_decision_ids
 from o2pl.data.kinds import MATRIX, OFFER, ROW, WORDS, kind_of_context, kind_of_contexts, offer_of
 from o2pl.data.log import Log
-from o2pl.data.offers import allowed_actions, offered
+from o2pl.data.offers import allowed_in_offer, offered
 from o2pl.encode import Encoder
-from o2pl.encode.schema import has_new_words, has_texts
+from o2pl.encode.schema import schema_has_new_words, schema_has_texts
 from o2pl.engine.change import Change
 from o2pl.engine.engine import Engine
 from o2pl.engine.lists import decide_offer, slot_propensities, slot_rewards
@@ -43,7 +50,7 @@ from o2pl.learners.policy_kinds import (
     numbered_of,
     policy_of,
 )
-from o2pl.policies.neural import innermost
+from o2pl.policies.neural import innermost_neural
 from o2pl.policies.sampling import UniformExploration, Without
 from o2pl.protocols import Array, Exploration, Floats, Policy
 from o2pl.validation import (
@@ -114,9 +121,9 @@ class DiscreteEstimator(Explainable, BanditEstimator):
 
     def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:
         slots: list[Any]
-        if isinstance(given, ListDecision) or listed_ids(given):
+        if isinstance(given, ListDecision) or listed_decision_ids(given):
             rewards = actions if rewards is None else rewards
-            slots = list(given.decisions) if isinstance(given, ListDecision) else listed_ids(given) or []
+            slots = list(given.decisions) if isinstance(given, ListDecision) else listed_decision_ids(given) or []
             told = slot_rewards(rewards, len(slots))
             return [self._decided(slot, reward, None) for slot, reward in zip(slots, told, strict=True)]
         told = slot_rewards(rewards, len(actions))
@@ -139,8 +146,8 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         """Decide among a fixed number of actions, with some of them excluded."""
         if ids is not None or slots is not None:
             raise InvalidInput("act: found `ids` or `slots` without items, expected act(user, items, slots=3)")
-        engine = self._engine or self._begin(alone(context))
-        allowed = allowed_actions(self.n_actions_, exclude, names=self.actions_)
+        engine = self._engine or self._begin(context_alone(context))
+        allowed = allowed_in_offer(self.n_actions_, exclude, names=self.actions_)
         return engine.decide(context, allowed)
 
     def add_action(self, name: str | None = None, *, like: int | str | None = None) -> int | str:
@@ -194,9 +201,9 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         if kind == MATRIX and any(isinstance(member.features, UserItems) for member in self._given_members(kind)):
             return OFFER  # without a user
         named = kind == ROW and isinstance(self.policy, str) and (self.policy, WORDS) in OF_KINDS
-        if named and (is_sparse(contexts) or has_new_words(contexts)):
+        if named and (is_sparse(contexts) or schema_has_new_words(contexts)):
             return WORDS
-        if kind == ROW and not named and has_texts(contexts) and hashed_of(self._given_members(kind)) is None:
+        if kind == ROW and not named and schema_has_texts(contexts) and hashed_of(self._given_members(kind)) is None:
             raise InvalidInput(
                 f"contexts: found texts with policy={self.policy!r}, which has columns for categories; expected"
                 " policy='hashed', which splits them into words and pairs of words, or numbers, such as an embedding"
@@ -243,7 +250,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         for member in members:
             check_policy(member)
         if not sets:
-            given_by = [innermost(member.policy) for member in members if member.policy is not None]
+            given_by = [innermost_neural(member.policy) for member in members if member.policy is not None]
             own = {int(policy.n_actions) for policy in given_by if policy.n_actions is not None}
             if len(own) > 1:
                 raise InvalidInput(f"policy: found members with {sorted(own)} actions, expected one number of actions")
@@ -319,7 +326,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         self, encoder: Encoder, actions: Any, names: Names, n_actions: int | None
     ) -> tuple[Any, Names]:
         own = self._given_names(encoder.items) if self._engine is None else self.actions_
-        words = are_words(actions)
+        words = are_action_names(actions)
         if encoder.items or not (own or names or words):
             return actions, ()
         if not own and self._engine is None:  # the first batch sets the names
@@ -333,8 +340,8 @@ class DiscreteEstimator(Explainable, BanditEstimator):
                 f" learner's first data; to use names: {type(self).__name__}(actions=[...])"
             )
         if not (names or words):
-            numbers_of(actions, own)  # raises an error that names the row
-        return numbers_of(actions, own) if words else renumbered(actions, names, own), own
+            numbers_of_action_names(actions, own)  # raises an error that names the row
+        return numbers_of_action_names(actions, own) if words else renumbered_by_action_names(actions, names, own), own
 
     def _action_bounds(self, encoder: Encoder) -> tuple[float, float]:
         return 0, math.inf if encoder.items else self.n_actions_  # sizes of sets vary: the engine checks

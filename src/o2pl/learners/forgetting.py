@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.data.decisions import Decision, ListDecision, check_ids, id_of, listed_ids
+from o2pl.data.decisions import Decision, ListDecision, check_decision_ids, decision_id_of, listed_decision_ids
 from o2pl.data.many_decisions import Decisions
 from o2pl.engine.offline import continue_on
 from o2pl.errors import InvalidInput
@@ -23,7 +23,7 @@ def forget(learner: BanditEstimator, given: Any) -> int:
         rows = before.log.columns
         gone, waiting = np.isin(rows.ids, numbers), [n for n in numbers.tolist() if before.pending.get(n) is not None]
         if not gone.any() and not waiting:
-            some = id_of(int(numbers[0])) if len(numbers) else "none"
+            some = decision_id_of(int(numbers[0])) if len(numbers) else "none"
             raise InvalidInput(
                 f"forget: found no decision with these {len(numbers)} ids, such as {some!r}, among {len(rows):,} rows"
                 f" and {len(before.pending):,} decisions that wait; expected ids as in `log_.event_ids`, or those of a"
@@ -47,5 +47,5 @@ def _numbers(given: Any) -> Ints:
     ids: list[Any] = []
     for one in each:
         name = one.id if isinstance(one, Decision | ListDecision) else one
-        ids += listed_ids(name) or [name]
-    return np.unique(check_ids(ids)) if ids else np.empty(0, np.int64)
+        ids += listed_decision_ids(name) or [name]
+    return np.unique(check_decision_ids(ids)) if ids else np.empty(0, np.int64)

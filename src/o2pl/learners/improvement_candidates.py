@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.lazily import called_later
+from o2pl.lazily import called_lazily
 from o2pl.learners.targets import as_target, table_target
 from o2pl.protocols import Floats, Ints
 
@@ -52,8 +52,8 @@ def held_out_columns(
 
     @cache
     def part(k: int) -> Any:
-        numbers = called_later("o2pl.evaluation.logs", "with_numbers")(rows[places[k]])
-        return called_later("o2pl.evaluation.held_out", "HeldOut")(numbers, 1 / folds)
+        numbers = called_lazily("o2pl.evaluation.logs", "with_numbers")(rows[places[k]])
+        return called_lazily("o2pl.evaluation.held_out", "HeldOut")(numbers, 1 / folds)
 
     held: Floats = np.empty(0)
     for k in range(folds):
@@ -111,9 +111,9 @@ def verdicts(
 
     known: gains are over a given incumbent, otherwise over the logger.
     """
-    numbers = called_later("o2pl.evaluation.logs", "with_numbers")(rows)
-    doubt = called_later("o2pl.evaluation.held_out", "doubts")(numbers)
-    evidence = called_later("o2pl.evaluation.held_out", "evidence")
+    numbers = called_lazily("o2pl.evaluation.logs", "with_numbers")(rows)
+    doubt = called_lazily("o2pl.evaluation.held_out", "doubts")(numbers)
+    evidence = called_lazily("o2pl.evaluation.held_out", "evidence")
     each = 2 * min((1 - confidence) / len(held), 0.499)  # of an interval, of which only the lower end counts
     found = []
     for level, columns in zip(pessimism, held, strict=True):

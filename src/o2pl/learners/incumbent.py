@@ -22,7 +22,7 @@ import numpy as np
 
 from o2pl.data.action_names import Names
 from o2pl.data.contexts import as_contexts, is_sparse
-from o2pl.data.interactions import Interactions, log_or_columns
+from o2pl.data.interactions import Interactions, interactions_or_columns
 from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW, kind_of_contexts
 from o2pl.encode import Encoder
 from o2pl.engine.member import LINEAR
@@ -209,7 +209,7 @@ class SafeImprovement(Parameters):
         [n, K] (flat for action sets). None: the logging policy. `kept`: a cache of fold results, for work that must
         survive a restart.
         """
-        given, *_ = log_or_columns(contexts, actions, rewards, propensities)
+        given, *_ = interactions_or_columns(contexts, actions, rewards, propensities)
         self.policy_, features, sets = self._kind(given)
         hashed = features.encoding if isinstance(features, Hashed) else None
         encoder = Encoder(OFFER if isinstance(features, UserItems) else ROW, items=sets, hashed=hashed)
@@ -261,7 +261,7 @@ class SafeImprovement(Parameters):
             raise InvalidInput("penalties: found none, expected at least one")
         for penalty in self.penalties:
             Pessimistic(penalty, l2=self.l2)  # raises if they are invalid
-        given = log_or_columns(contexts, actions, rewards, propensities)
+        given = interactions_or_columns(contexts, actions, rewards, propensities)
         known: int | None = self.n_actions
         names: Names = ()
         if isinstance(given, Interactions):

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.interactions import Interactions, replace_names
+from o2pl.data.interactions import Interactions, interactions_with_names
 from o2pl.engine.change import Changed
 from o2pl.engine.decider import Decider
 from o2pl.engine.engine import Engine
 from o2pl.errors import NothingLearned
 from o2pl.learners.params import Parameters
 from o2pl.protocols import Array, Floats
-from o2pl.storage import encode, write
+from o2pl.storage import encode_for_storage, write_storage
 from o2pl.validation import RewardRange
 
 
@@ -38,7 +38,7 @@ class Learned(Parameters):
         if engine.scale is not None and not engine.scale.within:
             log = log.of_unknown_range()  # some rewards are beyond the range they are counted in
         if schema is not None and log.form == "dense":
-            return replace_names(log, schema.names)
+            return interactions_with_names(log, schema.names)
         return log
 
     @property
@@ -82,16 +82,19 @@ class Learned(Parameters):
         params = self.get_params()
         if isinstance(params["random_state"], np.random.Generator):
             params["random_state"] = None  # its state is saved with the stream
-        header: dict[str, Any] = {"class": type(self).__name__, "params": {n: encode(v) for n, v in params.items()}}
+        header: dict[str, Any] = {
+            "class": type(self).__name__,
+            "params": {n: encode_for_storage(v) for n, v in params.items()},
+        }
         arrays: dict[str, Array] = {}
         if self._engine is not None:
             state, arrays = self._engine.state()
             header |= {"engine": state, "width": self._engine.log.width, "n_actions": getattr(self, "n_actions_", None)}
             header["contexts"] = [self._engine.encoder.kind, self._engine.encoder.shared]
             if self._engine.log.action_names:
-                header["names"] = encode(self._engine.log.action_names)
+                header["names"] = encode_for_storage(self._engine.log.action_names)
             if self._removed:
                 header["removed"] = list(self._removed)
             if self._engine.encoder.schema is not None:
-                header["schema"] = encode(self._engine.encoder.schema)
-        write(path, header, arrays)
+                header["schema"] = encode_for_storage(self._engine.encoder.schema)
+        write_storage(path, header, arrays)

@@ -12,7 +12,7 @@ from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Hashed, Standardise, UserItems
 from o2pl.policies import ActionWise, NeuralSets, Softmax, SparseSoftmax
 from o2pl.policies.finite import FiniteClass, FinitePolicies
-from o2pl.policies.neural import innermost, is_network, with_actions
+from o2pl.policies.neural import innermost_neural, is_neural, neural_with_actions
 from o2pl.protocols import FeatureMap, Policy
 
 BY_CONTEXTS = ("union", "neural")  # policy names whose class depends on the contexts
@@ -34,7 +34,7 @@ def for_offers(member: Member, shared: int) -> Member:
     """Return the member with features of users and items; shared: number of user features. Networks make their own."""
     if isinstance(member.policy, NeuralSets) and isinstance(member.features, Standardise):
         return replace(member, policy=replace(member.policy, shared=shared)) if member.policy.towers else member
-    if is_network(member.policy):
+    if is_neural(member.policy):
         return member
     features = UserItems() if isinstance(member.features, Standardise) else member.features
     if not isinstance(features, UserItems):
@@ -44,7 +44,7 @@ def for_offers(member: Member, shared: int) -> Member:
 
 def items_of(members: Sequence[Member]) -> bool:
     """Return whether contexts have their actions. Members that disagree are an error."""
-    sets = {m.policy is not None and bool(getattr(innermost(m.policy), "sets", False)) for m in members}
+    sets = {m.policy is not None and bool(getattr(innermost_neural(m.policy), "sets", False)) for m in members}
     if len(sets) > 1:
         raise InvalidInput("policy: found members with and without action sets, expected one kind of context")
     return sets.pop()
@@ -60,14 +60,14 @@ def hashed_of(members: Sequence[Member]) -> Hashed | None:
 
 def numbered_of(members: Sequence[Member]) -> int | None:
     """Return the number of contexts in the tables of finite classes; None if no table is indexed by context."""
-    raw = [innermost(member.policy) for member in members if member.features == Chain(())]
+    raw = [innermost_neural(member.policy) for member in members if member.features == Chain(())]
     return min((policy.table.shape[1] for policy in raw if isinstance(policy, FiniteClass)), default=None)
 
 
 def policy_of(member: Member, n_actions: int | None) -> Policy:
     """Return the member's policy, or a linear softmax."""
     if member.policy is not None:
-        return with_actions(member.policy, n_actions)  # type: ignore[no-any-return]  # a policy as it was
+        return neural_with_actions(member.policy, n_actions)  # type: ignore[no-any-return]  # a policy as it was
     return (SparseSoftmax if isinstance(member.features, Hashed) else Softmax)(n_actions or 0)
 
 
@@ -77,7 +77,9 @@ def check_policy(member: Member) -> None:
         return
     if member.policy.continuous:
         raise InvalidInput(f"policy: found {member.policy!r}, whose actions are real numbers; expected GaussianO2PL")
-    if isinstance(member.features, Hashed) and not isinstance(innermost(member.policy), SparseSoftmax | ActionWise):
+    if isinstance(member.features, Hashed) and not isinstance(
+        innermost_neural(member.policy), SparseSoftmax | ActionWise
+    ):
         raise InvalidInput(
             f"policy: found {type(member.policy).__name__} with Hashed features, expected SparseSoftmax or ActionWise"
         )
@@ -85,6 +87,6 @@ def check_policy(member: Member) -> None:
 
 def features_for(policy: Any) -> FeatureMap:
     """Return default features. Shared weights need no intercept; finite classes use contexts unchanged."""
-    if isinstance(innermost(policy), FinitePolicies):
+    if isinstance(innermost_neural(policy), FinitePolicies):
         return Chain(())
-    return Standardise() if isinstance(innermost(policy), ActionWise) or is_network(policy) else LINEAR
+    return Standardise() if isinstance(innermost_neural(policy), ActionWise) or is_neural(policy) else LINEAR

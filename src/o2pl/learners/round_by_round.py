@@ -8,8 +8,15 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import alone
-from o2pl.data.decisions import Decision, ListDecision, check_ids, id_of, listed_ids, number_of
+from o2pl.data.contexts import context_alone
+from o2pl.data.decisions import (
+    Decision,
+    ListDecision,
+    check_decision_ids,
+    decision_id_of,
+    decision_number_of,
+    listed_decision_ids,
+)
 from o2pl.data.interactions import Interactions
 from o2pl.data.many_decisions import Decisions
 from o2pl.data.offers import Offer
@@ -72,7 +79,7 @@ class RoundByRound(Learned, ABC):
         if items is None and self._is_nothing(context):
             context = {}
         if items is None and ids is None and exclude is None and slots is None and type(context) is not Offer:
-            return (self._engine or self._begin(alone(context))).decide(context)
+            return (self._engine or self._begin(context_alone(context))).decide(context)
         return self._act_among(context, items, ids, exclude, slots)
 
     act = _core.in_one_call(act, "act")
@@ -108,7 +115,7 @@ class RoundByRound(Learned, ABC):
             context, action, reward, propensity = (context, action), reward, propensity, last
         if type(context) is not _ARRAY or type(action) is not self._action_type:  # otherwise it is no list
             several = isinstance(action, _LISTS) or (isinstance(action, _ARRAY) and action.ndim > 0)
-            if several or isinstance(context, ListDecision) or listed_ids(context):
+            if several or isinstance(context, ListDecision) or listed_decision_ids(context):
                 return self._update_list(context, action, reward, propensity)
         number = None
         if propensity is not None and self._is_nothing(context):
@@ -117,8 +124,8 @@ class RoundByRound(Learned, ABC):
             context, action, reward, propensity, number = self._decided(context, action, reward)
         engine = self._engine
         if engine is None:
-            self._checked(alone(context), [action], [reward], [propensity])
-            engine = self._begin(alone(context))
+            self._checked(context_alone(context), [action], [reward], [propensity])
+            engine = self._begin(context_alone(context))
         if type(context) is Offer:
             context, action = engine.encoder.entry(context), context.place(action)
         low, high, first, limit, lowest, top = self._bounds
@@ -128,7 +135,7 @@ class RoundByRound(Learned, ABC):
         except (TypeError, ValueError):
             fine, place = False, None
         if not fine or type(place) is not self._action_type:  # `check` raises with the reason
-            place = self._checked(alone(context), [action], [reward], [propensity]).actions[0]
+            place = self._checked(context_alone(context), [action], [reward], [propensity]).actions[0]
         engine.append(context, place, reward, propensity, number)
         return self
 
@@ -148,7 +155,7 @@ class RoundByRound(Learned, ABC):
             if context is not None:  # from any learner, in any process
                 return context, given.played, reward, given.propensity, given.number
         name = given.id if isinstance(given, Decision) else given
-        number = number_of(name)
+        number = decision_number_of(name)
         kept = None if self._engine is None else self._engine.pending.get(number)
         if kept is None:
             if self._engine is not None:
@@ -198,7 +205,7 @@ class RoundByRound(Learned, ABC):
         if isinstance(decisions, Decisions):
             append_many(engine, self._checked(decisions.rewarded(rewards)))
             return self
-        numbers, told = check_ids(decisions), check_column("reward", rewards, np.float64)
+        numbers, told = check_decision_ids(decisions), check_column("reward", rewards, np.float64)
         check_lengths(ids=numbers, rewards=told)
         numbers, told = numbers[~np.isnan(told)], told[~np.isnan(told)]
         check_once(numbers)
@@ -206,7 +213,7 @@ class RoundByRound(Learned, ABC):
         if found is not None:
             return self.update_many(found, told)
         check_rewards(told, self._bounds[:2])
-        rows = [self._decided(id_of(number), None, told[row]) for row, number in enumerate(numbers.tolist())]
+        rows = [self._decided(decision_id_of(number), None, told[row]) for row, number in enumerate(numbers.tolist())]
         for context, action, reward, propensity, number in rows:
             engine.append(context, self._places[action] if self._places else action, reward, propensity, number)
         return self
@@ -215,11 +222,11 @@ class RoundByRound(Learned, ABC):
         """Update all slots of a list, or none if one is invalid."""
         told = self._listed(given, actions, rewards, propensities)
         for context, action, reward, propensity, number in told:  # each as returned by `_decided`
-            self._checked(alone(context), [action], [reward], [propensity])
+            self._checked(context_alone(context), [action], [reward], [propensity])
             if number is not None and self._engine is not None:
                 self._engine.check_new(number)
         for context, action, reward, propensity, number in told:
-            (self._engine or self._begin(alone(context))).append(context, action, reward, propensity, number)
+            (self._engine or self._begin(context_alone(context))).append(context, action, reward, propensity, number)
         return self
 
     def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from o2pl.data.action_names import Names, are_words, check_names, numbers_of, places_of
+from o2pl.data.action_names import Names, are_action_names, check_names, numbers_of_action_names, places_of_action_names
 from o2pl.data.interactions import Interactions
-from o2pl.data.records import rows_by_name
+from o2pl.data.records import records_by_name
 from o2pl.errors import InvalidInput, nearest
 from o2pl.protocols import Floats
 from o2pl.validation import check_actions
@@ -99,7 +99,7 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
             name,
             log,
             lambda rows: _checked(
-                _of_function(policy(rows_by_name(given_contexts[rows])), log, rows, name), log, rows, name
+                _of_function(policy(records_by_name(given_contexts[rows])), log, rows, name), log, rows, name
             ),
         )
     try:
@@ -135,7 +135,7 @@ def names_of(policy: Any) -> Names:
         return ()  # a learner without data raises its own error later
     names = getattr(policy, "actions_", ())
     classes = getattr(policy, "classes_", None)  # a scikit-learn classifier
-    return check_names(classes) if not names and classes is not None and are_words(classes) else tuple(names)
+    return check_names(classes) if not names and classes is not None and are_action_names(classes) else tuple(names)
 
 
 def with_names(log: Interactions, *policies: Any) -> Interactions:
@@ -170,7 +170,7 @@ def _in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
     """Reorder columns to the log's names; 0 for actions that the policy does not know."""
     if not names or names == log.action_names:
         return probabilities
-    places = places_of(log.action_names, names)
+    places = places_of_action_names(log.action_names, names)
     return np.where(places >= 0, np.asarray(probabilities)[:, places], 0.0)
 
 
@@ -198,7 +198,7 @@ def _of_function(given: Any, log: Interactions, rows: slice, name: str) -> Float
         found = np.asarray(given)
     except ValueError:
         raise InvalidInput(f"{name}: found lists of different lengths, expected {expected}") from None
-    if found.ndim == 1 and (are_words(found) or found.dtype.kind in "iu"):
+    if found.ndim == 1 and (are_action_names(found) or found.dtype.kind in "iu"):
         return _certain(found, log, rows, name, expected)
     if found.dtype.kind not in "biuf":
         raise InvalidInput(f"{name}: found {given[0]!r} in the first row, expected {expected}")
@@ -215,10 +215,10 @@ def _certain(actions: Any, log: Interactions, rows: slice, name: str, expected: 
     n, sets = len(log.actions[rows]), log.encoded[rows]
     if len(actions) != n:
         raise InvalidInput(f"{name}: found {len(actions)} actions, expected {expected}")
-    if are_words(actions):
+    if are_action_names(actions):
         if not log.action_names:
             raise InvalidInput(f"{name}: found the action {str(actions[0])!r}, expected numbers, as in the log")
-        numbers = numbers_of(actions, log.action_names)
+        numbers = numbers_of_action_names(actions, log.action_names)
     else:
         numbers = check_actions(actions, log.n_actions if sets.items is None else sets.sizes, f"{name}, action")
     table = np.zeros((n, int(log.n_actions or 0)) if sets.items is None else len(sets.items))

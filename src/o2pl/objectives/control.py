@@ -39,7 +39,7 @@ def ridge_control(
 ) -> Control:
     """Fit one ridge regression per action on its rows, of y - b on the features; unplayed actions predict b."""
     n = len(actions)
-    rows = _held(features, n)
+    rows = _held_for_control(features, n)
     if n <= _SHORT:
         X = rows(slice(0, n))
         if X.size * (n_actions + X.shape[1]) <= _SMALL:
@@ -47,7 +47,7 @@ def ridge_control(
     played, coefficients = np.empty(n, np.float32), []
     for k in range(n_actions):
         own = np.flatnonzero(actions == k)
-        fitted, left_out = _ridge(rows, own, losses[own] - baseline, ridge)
+        fitted, left_out = _control_ridge(rows, own, losses[own] - baseline, ridge)
         played[own] = left_out
         coefficients.append(fitted)
     width = max(len(fitted) for fitted in coefficients)
@@ -56,10 +56,10 @@ def ridge_control(
     for start in range(0, n, _STRETCH):
         own_rows = slice(start, min(start + _STRETCH, n))
         by_action[:, own_rows] = W @ rows(own_rows).T
-    return Control(_as_losses(by_action, baseline), _as_losses(played, baseline))
+    return Control(_control_as_losses(by_action, baseline), _control_as_losses(played, baseline))
 
 
-def _as_losses(predicted: Floats, baseline: float) -> Floats:
+def _control_as_losses(predicted: Floats, baseline: float) -> Floats:
     """Add b and clip to [-1, 0], in place: for a long log, copies would take more memory than the learner."""
     predicted += predicted.dtype.type(baseline)
     return np.clip(predicted, -1, 0, out=predicted)
@@ -93,7 +93,7 @@ class RidgeSums:
         self._moments = self._moments + np.stack([targets[rows] @ X[rows] for rows in own])
 
     def solved(self) -> RidgeModel:
-        inverses = np.stack([_inverse(each, self._ridge) for each in self._products])
+        inverses = np.stack([_inverse_for_control(each, self._ridge) for each in self._products])
         return RidgeModel(np.einsum("kij,kj->ki", inverses, self._moments), inverses)
 
 
@@ -102,7 +102,7 @@ class RidgeModel(NamedTuple):
     inverses: Floats  # of XᵀX + ridge, [K, d, d]
 
     def control(self, X: Floats, actions: Ints, targets: Floats, baseline: float) -> Control:
-        """Return the predictions of these rows, each without itself; see `_ridge`."""
+        """Return the predictions of these rows, each without itself; see `_control_ridge`."""
         fitted = self.coefficients.astype(np.float32) @ X.T  # [K, n]
         played = np.empty(len(X))
         for k, inverse in enumerate(self.inverses.astype(np.float32)):
@@ -110,21 +110,23 @@ class RidgeModel(NamedTuple):
             own = X[rows]
             leverage = np.einsum("sd,sd->s", own @ inverse, own)
             played[rows] = (own @ self.coefficients[k] - leverage * targets[rows]) / (1 - leverage)
-        return Control(_as_losses(fitted, baseline), _as_losses(played, baseline))
+        return Control(_control_as_losses(fitted, baseline), _control_as_losses(played, baseline))
 
 
-def ridge_baseline(features: Floats | Rows, losses: Floats, baseline: float, ridge: float) -> Floats:
+def ridge_control_baseline(features: Floats | Rows, losses: Floats, baseline: float, ridge: float) -> Floats:
     """Return m(x): one ridge regression of y - b on the features of all rows, each predicted without itself. [n]
 
     With real-valued actions it replaces b. A single baseline would reward a policy for avoiding contexts that pay less
     than others: in a finite log it can move away from the actions tried there, where all weights are 0.
     """
-    rows = _held(features, len(losses))
-    _, left_out = _ridge(lambda some: rows(some).astype(np.float64), np.arange(len(losses)), losses - baseline, ridge)
-    return _as_losses(left_out, baseline)
+    rows = _held_for_control(features, len(losses))
+    _, left_out = _control_ridge(
+        lambda some: rows(some).astype(np.float64), np.arange(len(losses)), losses - baseline, ridge
+    )
+    return _control_as_losses(left_out, baseline)
 
 
-def _held(features: Floats | Rows, n: int) -> Rows:
+def _held_for_control(features: Floats | Rows, n: int) -> Rows:
     """Return the features of n rows as a function; all of them are computed at once if they are few."""
     if not callable(features):
         return features.__getitem__
@@ -132,7 +134,7 @@ def _held(features: Floats | Rows, n: int) -> Rows:
     return features(slice(0, n)).__getitem__ if n * width <= _HELD else features
 
 
-def _ridge(rows: Rows, places: Ints, targets: Floats, ridge: float) -> tuple[Floats, Floats]:
+def _control_ridge(rows: Rows, places: Ints, targets: Floats, ridge: float) -> tuple[Floats, Floats]:
     """Return coefficients [d], and each row's leave-one-out prediction, [m].
 
     With G = XᵀX + ridge and leverage h_s = x_s G⁻¹ x_sᵀ, it is (ŷ_s - h_s y_s) / (1 - h_s). With fewer rows than
@@ -144,7 +146,7 @@ def _ridge(rows: Rows, places: Ints, targets: Floats, ridge: float) -> tuple[Flo
     first = rows(places[:_STRETCH])
     d = first.shape[1]
     if m < d:
-        inverse = _inverse(first @ first.T, ridge)
+        inverse = _inverse_for_control(first @ first.T, ridge)
         dual = inverse @ targets
         return dual @ first, targets - dual / np.diag(inverse)
     stretches = [(places[at : at + _STRETCH], slice(at, at + _STRETCH)) for at in range(0, m, _STRETCH)]
@@ -153,7 +155,7 @@ def _ridge(rows: Rows, places: Ints, targets: Floats, ridge: float) -> tuple[Flo
         X = first if len(stretches) == 1 else rows(at)
         products += X.T @ X
         moments += targets[own] @ X
-    inverse = _inverse(products, ridge)
+    inverse = _inverse_for_control(products, ridge)
     coefficients, narrow = inverse @ moments, inverse.astype(first.dtype)
     left_out = np.empty(m)
     for at, own in stretches:
@@ -163,5 +165,5 @@ def _ridge(rows: Rows, places: Ints, targets: Floats, ridge: float) -> tuple[Flo
     return coefficients, left_out
 
 
-def _inverse(products: Floats, ridge: float) -> Floats:
+def _inverse_for_control(products: Floats, ridge: float) -> Floats:
     return np.linalg.inv(products.astype(np.float64) + ridge * np.eye(len(products)))

@@ -131,7 +131,7 @@ class OutcomeLog:
         offsets = None
         if self.offsets is not None:
             offsets = own_offsets(self.offsets, rows)
-        z, rivals = logits(scores, actions, offsets, self.competing, float(extra[0]))
+        z, rivals = outcome_logits(scores, actions, offsets, self.competing, float(extra[0]))
         losses = np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))) - rewards * z
         c = weigh * (expit(z) - rewards)
         if offsets is None:
@@ -156,13 +156,15 @@ class OutcomeLog:
         return 0.5 * self.level_l2 * tau**2 / self.size, (-pulled + self.level_l2 * tau) / self.size
 
 
-def log_likelihoods(z: Floats, rewards: Floats) -> Floats:
+def outcome_log_likelihoods(z: Floats, rewards: Floats) -> Floats:
     """Return the log-likelihood of each reward under predicted log-odds, as `prediction_sums` adds them up. [M, n]"""
     m = np.clip(expit(np.clip(z, -FAR, FAR)), _SURE, 1 - _SURE)
     return np.asarray(rewards * np.log(m) + (1 - rewards) * np.log1p(-m))
 
 
-def logits(scores: Floats, actions: Ints, offsets: Ints | None, competing: bool, tau: float) -> tuple[Floats, Floats]:
+def outcome_logits(
+    scores: Floats, actions: Ints, offsets: Ints | None, competing: bool, tau: float
+) -> tuple[Floats, Floats]:
     """Return z of the played actions, [n], and π_b/(1 - π_a) of the others (0 for the played and independent ones).
 
     Sums are over the other actions only: 1 - π would lose precision for nearly certain actions.

@@ -30,8 +30,8 @@ class RunningControl(NamedTuple):
     def observe(self, state: State, rows: SparseRows, actions: Ints, losses: Floats, numbers: Floats) -> State:
         """Return the state updated with more feature rows. numbers: `Pessimistic.numbers`"""
         known, more = len(state["predicted"]), len(rows)
-        new: dict[str, Array] = {name: _longer(state[name], rows.width) for name in ("model", "spread")}
-        new |= {"predicted": _longer(state["predicted"], known + more), "total": state["total"].copy()}
+        new: dict[str, Array] = {name: _longer_running_control(state[name], rows.width) for name in ("model", "spread")}
+        new |= {"predicted": _longer_running_control(state["predicted"], known + more), "total": state["total"].copy()}
         new["total"][0] = _core.predict_losses(
             rows.indices, rows.values, rows.offsets, actions, losses, known, numbers, 1 / self.ridge,
             float(new["total"][0]), new["model"], new["spread"], new["predicted"][known:],
@@ -43,7 +43,7 @@ class RunningControl(NamedTuple):
         return Control(np.ascontiguousarray(by_action), by_action[actions, np.arange(len(actions))])
 
 
-def _longer(array: Array, size: int) -> Array:
+def _longer_running_control(array: Array, size: int) -> Array:
     out = np.zeros((size, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from o2pl import _core
-from o2pl.oracles.quasi_newton import descend, no_pairs
+from o2pl.oracles.quasi_newton import descend_quasi_newton, no_quasi_newton_pairs
 from o2pl.protocols import Floats, Solution, State, ValueAndGradient
 from o2pl.storage import storable
 from o2pl.threads import one_blas_thread
@@ -27,7 +27,7 @@ class LBFGS:
     plain = False
 
     def init(self, n_params: int) -> State:
-        return no_pairs(self.memory, n_params)
+        return no_quasi_newton_pairs(self.memory, n_params)
 
     def step(
         self, function: ValueAndGradient, params: Floats, state: State, negligible: float = 0.0
@@ -35,13 +35,13 @@ class LBFGS:
         """Minimise from params, with the stored curvature."""
         if state and state["steps"].shape == (self.memory, len(params)):
             pairs = {name: array.copy() for name, array in state.items()}
-            return descend(function, params, pairs, self.iterations, self.tolerance, negligible), pairs
-        pairs = no_pairs(self.memory, len(params))
+            return descend_quasi_newton(function, params, pairs, self.iterations, self.tolerance, negligible), pairs
+        pairs = no_quasi_newton_pairs(self.memory, len(params))
         if state and len(state["inner"]) == self.memory:  # no curvature is known for new parameters
             known = state["steps"].shape[1]
             pairs["steps"][:, :known], pairs["changes"][:, :known] = state["steps"], state["changes"]
             pairs["inner"][:], pairs["at"][:] = state["inner"], state["at"]
-        return descend(function, params, pairs, self.iterations, self.tolerance, negligible), pairs
+        return descend_quasi_newton(function, params, pairs, self.iterations, self.tolerance, negligible), pairs
 
     def __call__(self, function: ValueAndGradient, start: Floats, negligible: float = 0.0) -> Solution:
         """Solve from scratch; also stops when a step gains at most `negligible`."""

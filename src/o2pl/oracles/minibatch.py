@@ -59,7 +59,9 @@ class Minibatch:
             below = function.majorant(theta.astype(np.float64))
             adam = getattr(below, "adam", None)
             if adam is None:
-                value = _one_by_one(below, theta, first, second, batches[own], sizes[own], done + int(own[0]))
+                value = _minibatches_one_by_one(
+                    below, theta, first, second, batches[own], sizes[own], done + int(own[0])
+                )
             else:
                 theta, first, second, value = adam(theta, first, second, batches[own], sizes[own], done + int(own[0]))
         kept = {"first": first, "second": second, "steps": np.array([done + steps])}
@@ -75,7 +77,7 @@ class Minibatch:
         return np.concatenate(orders).reshape(steps, self.batch)
 
 
-def _one_by_one(
+def _minibatches_one_by_one(
     function: Any, params: Floats, first: Floats, second: Floats, batches: Ints, sizes: Floats, done: int
 ) -> float:
     """Take the steps in place. Returns the value of the last batch."""

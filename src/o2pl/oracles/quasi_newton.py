@@ -8,7 +8,7 @@ from o2pl import _core
 from o2pl.protocols import Array, Floats, Solution, ValueAndGradient
 
 
-def no_pairs(memory: int, n_params: int) -> dict[str, Array]:
+def no_quasi_newton_pairs(memory: int, n_params: int) -> dict[str, Array]:
     """Return an empty ring buffer of `memory` pairs."""
     return {
         "steps": np.zeros((memory, n_params), np.float32),
@@ -18,7 +18,7 @@ def no_pairs(memory: int, n_params: int) -> dict[str, Array]:
     }
 
 
-def descend(
+def descend_quasi_newton(
     function: ValueAndGradient, params: Floats, pairs: dict[str, Array], iterations: int, tolerance: float,
     negligible: float = 0.0,
 ) -> Solution:  # fmt: skip

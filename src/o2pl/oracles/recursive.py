@@ -45,7 +45,7 @@ class Recursive:
         n, first_row = len(log.actions), np.append(features[0], (log.actions[0], log.rewards[0]))
         known = state and np.array_equal(state["first_row"], first_row) and state["rows"][0] <= n
         if not known or log.weights is not None:  # weights change with every row
-            state = unlearned(policy, features.shape[1], log.l2, first_row)
+            state = unlearned_recursive_state(policy, features.shape[1], log.l2, first_row)
         kept = {name: array.copy() for name, array in state.items()}
         begin = int(kept["rows"][0])
         for start in range(begin, n, _STRETCH):
@@ -60,7 +60,7 @@ class Recursive:
         return Solution(policy.join(kept["centre"], kept["deviations"], noise), noise / 2, True, n - begin), kept
 
 
-def unlearned(policy: Curve, n_features: int, l2: float, first_row: Floats) -> State:
+def unlearned_recursive_state(policy: Curve, n_features: int, l2: float, first_row: Floats) -> State:
     """Return the state before any row; `first_row` identifies the rows that were learned from."""
     terms = len(policy.terms(n_features)[0])
     return {
@@ -68,11 +68,11 @@ def unlearned(policy: Curve, n_features: int, l2: float, first_row: Floats) -> S
         "rows": np.zeros(1),
         "covariance": np.eye(terms) / l2,  # lower triangle: P is symmetric
         "centre": np.zeros(terms),
-        "deviations": prior_draws(policy.draws, terms) / np.sqrt(l2),
+        "deviations": recursive_prior_draws(policy.draws, terms) / np.sqrt(l2),
         "noise": np.array([_PRIOR_ROWS * _PRIOR_NOISE, _PRIOR_ROWS]),
     }
 
 
-def prior_draws(draws: int, terms: int) -> Floats:
+def recursive_prior_draws(draws: int, terms: int) -> Floats:
     """Return the prior draws: signs, the same for each number of terms. [S, D]"""
     return np.ascontiguousarray(_core.signs(_PRIOR, terms, draws).T)

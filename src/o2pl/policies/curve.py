@@ -41,7 +41,7 @@ class Curve:
 
     def terms(self, n_features: int) -> tuple[Ints, Ints, Floats]:
         """Return the power of the action, the feature, and s of each term. [D]"""
-        return _terms(self.degree, self.inputs, n_features)
+        return _curve_terms(self.degree, self.inputs, n_features)
 
     def n_params(self, n_features: int) -> int:
         return 1 + (1 + self.draws) * len(self.terms(n_features)[0])
@@ -94,11 +94,11 @@ class Curve:
 
     def basis(self, places: int) -> Floats:
         """Return P_j at the middles of equal parts, [places, degree + 1]."""
-        return _basis(self.degree, places)
+        return _curve_basis(self.degree, places)
 
 
 @lru_cache(maxsize=16)
-def _terms(degree: int, inputs: int, n_features: int) -> tuple[Ints, Ints, Floats]:
+def _curve_terms(degree: int, inputs: int, n_features: int) -> tuple[Ints, Ints, Floats]:
     order = np.where(np.arange(n_features) <= inputs, 1, 2)
     order[0] = 0
     powers, features = np.nonzero(np.arange(degree + 1)[:, None] + order <= degree)
@@ -106,5 +106,5 @@ def _terms(degree: int, inputs: int, n_features: int) -> tuple[Ints, Ints, Float
 
 
 @lru_cache(maxsize=16)
-def _basis(degree: int, places: int) -> Floats:
+def _curve_basis(degree: int, places: int) -> Floats:
     return _core.legendre((np.arange(places) + 0.5) / places, degree + 1)

@@ -50,7 +50,7 @@ class FinitePolicies(ABC):
         return np.stack(columns, axis=1)
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
-        L, weights = self.all_likelihoods(features), _mixture_weights(params)
+        L, weights = self.all_likelihoods(features), _finite_mixture_weights(params)
         mixed: Floats = L @ weights  # [n, K]
 
         def pullback(cotangent: Floats) -> Floats:
@@ -58,26 +58,26 @@ class FinitePolicies(ABC):
             shares = np.tensordot(cotangent / mixed, L, axes=2)
             return np.asarray(weights * (shares - cotangent.sum()))
 
-        return _log(mixed), pullback
+        return _finite_log(mixed), pullback
 
     def scores(self, params: Floats, features: Floats) -> Floats:
         likely = params > -np.inf
         if likely.sum() == 1:  # a single member
-            return _log(self.member(features, int(np.argmax(likely))))
+            return _finite_log(self.member(features, int(np.argmax(likely))))
         L = self.all_likelihoods(features)
-        mixed = _core.project(L.reshape(-1, self.size), _mixture_weights(params)[None])
-        return _log(mixed.reshape(len(L), self.n_actions))
+        mixed = _core.project(L.reshape(-1, self.size), _finite_mixture_weights(params)[None])
+        return _finite_log(mixed.reshape(len(L), self.n_actions))
 
     def member(self, features: Floats, j: int) -> Floats:
         """Return π_j(a|x_s) of every action under one member, [n, K]."""
         return np.asarray(self.all_likelihoods(features)[:, :, j])
 
 
-def _log(probabilities: Floats) -> Floats:
+def _finite_log(probabilities: Floats) -> Floats:
     return _core.log_of(probabilities.reshape(-1)).reshape(probabilities.shape)  # log 0 = -∞: never taken
 
 
-def _mixture_weights(params: Floats) -> Floats:
+def _finite_mixture_weights(params: Floats) -> Floats:
     weights = np.exp(params - params.max())
     return np.asarray(weights / weights.sum())
 

@@ -45,10 +45,10 @@ class UniformMixture:
             # ∂ log mixed / ∂ log π = own / mixed
             return inner_pullback(pull_to_scores(log_pi, cotangent * own / mixed, as_contexts(features).offsets))
 
-        return _log(mixed), pullback
+        return _mixture_log(mixed), pullback
 
     def scores(self, params: Floats, features: Any) -> Floats:
-        return _log(self._mixed(self.policy.scores(params, features), features)[1])
+        return _mixture_log(self._mixed(self.policy.scores(params, features), features)[1])
 
     def _mixed(self, inner: Floats, features: Any) -> tuple[Floats, Floats]:
         """Return the inner policy's log probabilities, and the mixed probabilities."""
@@ -58,6 +58,6 @@ class UniformMixture:
         return log_pi, mix_uniform(np.exp(log_pi), self.epsilon, 1 / choices)
 
 
-def _log(probabilities: Floats) -> Floats:
+def _mixture_log(probabilities: Floats) -> Floats:
     with np.errstate(divide="ignore"):  # with ε = 0 an action may have probability 0
         return np.log(probabilities)

@@ -22,7 +22,7 @@ SILU, RELU, TANH = range(3)
 ACTIVATIONS = {"silu": SILU, "relu": RELU, "tanh": TANH}  # silu: x / (1 + exp(-x))
 
 
-def check_hidden(hidden: Any, activation: Any) -> tuple[int, ...]:
+def check_hidden_network(hidden: Any, activation: Any) -> tuple[int, ...]:
     """Check the widths of the hidden layers, one or more."""
     widths = tuple(hidden) if isinstance(hidden, list | tuple) else (hidden,)
     if not widths or not all(isinstance(each, int | np.integer) and each >= 1 for each in widths):
@@ -32,12 +32,12 @@ def check_hidden(hidden: Any, activation: Any) -> tuple[int, ...]:
     return tuple(int(each) for each in widths)
 
 
-def n_weights(sizes: Sequence[int]) -> int:
+def n_network_weights(sizes: Sequence[int]) -> int:
     """Return the number of parameters of a perceptron with layers of these sizes, inputs first."""
     return sum((before + 1) * after for before, after in pairwise(sizes))
 
 
-def started(sizes: Sequence[int], generator: np.random.Generator) -> Floats:
+def started_network(sizes: Sequence[int], generator: np.random.Generator) -> Floats:
     """Return initial parameters: random hidden weights of variance 2 / inputs; the last layer and all scores are 0."""
     parts: list[Floats] = []
     last = len(sizes) - 2
@@ -47,7 +47,7 @@ def started(sizes: Sequence[int], generator: np.random.Generator) -> Floats:
     return np.concatenate(parts).astype(np.float32).astype(np.float64)  # trained in single precision
 
 
-def layers(params: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
+def network_layers(params: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
     """Return weights [inputs, outputs] and biases [outputs] of each layer, for NumPy or JAX arrays."""
     found, at = [], 0
     for before, after in pairwise(sizes):
@@ -58,26 +58,28 @@ def layers(params: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
     return found
 
 
-def rows_through(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:
+def rows_through_network(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:
     """Apply the network, [n, inputs] -> [n, outputs], in double precision. A row's result does not depend on others."""
     return _core.perceptron(rows, params, np.array(sizes), ACTIVATIONS[activation])
 
 
-def hidden_rows(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:
+def hidden_network_rows(rows: Floats, params: Floats, sizes: Sequence[int], activation: str) -> Floats:
     """Return the input of the last layer for each row, [n, width]."""
     z: Floats = rows.astype(np.float64)
-    for weights, biases in layers(params, sizes)[:-1]:
-        z = _activated(z @ weights + biases, activation)[0]
+    for weights, biases in network_layers(params, sizes)[:-1]:
+        z = _network_activation(z @ weights + biases, activation)[0]
     return z
 
 
-def gradients_by_input(rows: Floats, params: Floats, sizes: Sequence[int], activation: str, outputs: Floats) -> Floats:
+def network_gradients_by_input(
+    rows: Floats, params: Floats, sizes: Sequence[int], activation: str, outputs: Floats
+) -> Floats:
     """Return the gradient of outputs · scores by the inputs of each row. rows [n, inputs], outputs [K] or [n, K]"""
     z: Floats = rows.astype(np.float64)
     slopes = []
-    found = layers(params, sizes)
+    found = network_layers(params, sizes)
     for weights, biases in found[:-1]:
-        z, slope = _activated(z @ weights + biases, activation)
+        z, slope = _network_activation(z @ weights + biases, activation)
         slopes.append(slope)
     back = np.broadcast_to(outputs, (len(rows), sizes[-1])) @ found[-1][0].T
     for (weights, _), slope in zip(found[-2::-1], slopes[::-1], strict=True):
@@ -85,7 +87,7 @@ def gradients_by_input(rows: Floats, params: Floats, sizes: Sequence[int], activ
     return np.asarray(back)
 
 
-def _activated(z: Floats, activation: str) -> tuple[Floats, Floats]:
+def _network_activation(z: Floats, activation: str) -> tuple[Floats, Floats]:
     """Return the activation and its derivative."""
     if activation == "relu":
         return np.maximum(z, 0), (z > 0).astype(np.float64)
@@ -96,12 +98,12 @@ def _activated(z: Floats, activation: str) -> tuple[Floats, Floats]:
     return z * share, share * (1 + z * (1 - share))
 
 
-def traced(params: Any, x: Any, sizes: Sequence[int], activation: str) -> Any:
+def traced_network(params: Any, x: Any, sizes: Sequence[int], activation: str) -> Any:
     """Return the same function for JAX to trace. x [n, inputs] -> [n, outputs]"""
     with extra("jax", "learning a neural policy"):
         import jax
     act = {"silu": jax.nn.silu, "relu": jax.nn.relu, "tanh": jax.numpy.tanh}[activation]
-    *inner, (weights, biases) = layers(params, sizes)
+    *inner, (weights, biases) = network_layers(params, sizes)
     for own, shift in inner:
         x = act(x @ own + shift)
     return x @ weights + biases

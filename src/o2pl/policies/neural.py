@@ -18,13 +18,13 @@ from o2pl.errors import InvalidInput
 from o2pl.policies.differentiable import pulled_back, scored_alone, sloped, unravelled
 from o2pl.policies.mixture import UniformMixture
 from o2pl.policies.network import (
-    check_hidden,
-    gradients_by_input,
-    hidden_rows,
-    n_weights,
-    rows_through,
-    started,
-    traced,
+    check_hidden_network,
+    hidden_network_rows,
+    n_network_weights,
+    network_gradients_by_input,
+    rows_through_network,
+    started_network,
+    traced_network,
 )
 from o2pl.policies.truncated import Truncated
 from o2pl.protocols import Array, Floats, Pullback
@@ -49,7 +49,7 @@ class Neural:
     sets = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", check_hidden(self.hidden, self.activation))
+        object.__setattr__(self, "hidden", check_hidden_network(self.hidden, self.activation))
 
     def sizes(self, n_features: int) -> tuple[int, ...]:
         """Return the sizes of the layers, inputs first."""
@@ -58,20 +58,20 @@ class Neural:
         return (n_features, *self.hidden, self.n_actions)
 
     def n_params(self, n_features: int) -> int:
-        return n_weights(self.sizes(n_features))
+        return n_network_weights(self.sizes(n_features))
 
     def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
-        return started(self.sizes(n_features), generator or np.random.default_rng(self.seed))
+        return started_network(self.sizes(n_features), generator or np.random.default_rng(self.seed))
 
     def apply(self, params: Any, x: Any) -> Any:
         """Return the scores of rows x [n, d], for JAX to trace. [n, K]"""
-        return traced(params, x, self.sizes(x.shape[1]), self.activation)
+        return traced_network(params, x, self.sizes(x.shape[1]), self.activation)
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
         return pulled_back(self, params, features)
 
     def scores(self, params: Floats, features: Floats) -> Floats:
-        return rows_through(features, params, self.sizes(features.shape[1]), self.activation)
+        return rows_through_network(features, params, self.sizes(features.shape[1]), self.activation)
 
     def input_scores(self, params: Floats, rows: Floats) -> Floats:
         """Return the scores of rows, [n, K], for explanations."""
@@ -79,7 +79,7 @@ class Neural:
 
     def input_slopes(self, params: Floats, rows: Floats, outputs: Floats) -> Floats:
         """Return the gradients of outputs · scores by the inputs, [n, d], for explanations."""
-        return gradients_by_input(rows, params, self.sizes(rows.shape[1]), self.activation, outputs)
+        return network_gradients_by_input(rows, params, self.sizes(rows.shape[1]), self.activation, outputs)
 
 
 @storable
@@ -101,7 +101,7 @@ class NeuralSets:
     sets = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", check_hidden(self.hidden, self.activation))
+        object.__setattr__(self, "hidden", check_hidden_network(self.hidden, self.activation))
         if self.towers:
             check_count("towers", self.towers)
 
@@ -120,28 +120,28 @@ class NeuralSets:
 
     def n_params(self, n_features: int) -> int:
         if self.towers:
-            return sum(n_weights(sizes) for sizes in self._towers(n_features))
-        return n_weights(self.sizes(n_features))
+            return sum(n_network_weights(sizes) for sizes in self._towers(n_features))
+        return n_network_weights(self.sizes(n_features))
 
     def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
         generator = generator or np.random.default_rng(self.seed)
         if not self.towers:
-            return started(self.sizes(n_features), generator)
+            return started_network(self.sizes(n_features), generator)
         users, items = self._towers(n_features)
-        own = started(users, generator)
+        own = started_network(users, generator)
         last = (users[-2] + 1) * users[-1]  # with both last layers at 0 the gradient would be 0
         scale = np.sqrt(1 / users[-2])
         own[-last : -users[-1]] = (generator.normal(size=last - users[-1]) * scale).astype(np.float32)
-        return np.concatenate([own, started(items, generator)])
+        return np.concatenate([own, started_network(items, generator)])
 
     def apply(self, params: Any, x: Any) -> Any:
         """Return the scores of rows x [total, d], for JAX to trace. [total]"""
         if not self.towers:
-            return traced(params, x, self.sizes(x.shape[1]), self.activation)[:, 0]
+            return traced_network(params, x, self.sizes(x.shape[1]), self.activation)[:, 0]
         users, items = self._towers(x.shape[1])
-        own, cut = n_weights(users), 1 + self.shared
-        u = traced(params[:own], x[:, 1:cut], users, self.activation)
-        v = traced(params[own:], x[:, cut:], items, self.activation)
+        own, cut = n_network_weights(users), 1 + self.shared
+        u = traced_network(params[:own], x[:, 1:cut], users, self.activation)
+        v = traced_network(params[own:], x[:, cut:], items, self.activation)
         return (u * v[:, 1:]).sum(axis=1) + v[:, 0]
 
     def forward(self, params: Floats, features: ActionSets, actions: Array) -> tuple[Floats, Pullback]:
@@ -150,11 +150,11 @@ class NeuralSets:
     def scores(self, params: Floats, features: ActionSets) -> Floats:
         x = features.values
         if not self.towers:
-            return rows_through(x, params, self.sizes(x.shape[1]), self.activation)[:, 0]
+            return rows_through_network(x, params, self.sizes(x.shape[1]), self.activation)[:, 0]
         users, items = self._towers(x.shape[1])
-        own, cut = n_weights(users), 1 + self.shared
-        u = rows_through(x[:, 1:cut], params[:own], users, self.activation)
-        v = rows_through(x[:, cut:], params[own:], items, self.activation)
+        own, cut = n_network_weights(users), 1 + self.shared
+        u = rows_through_network(x[:, 1:cut], params[:own], users, self.activation)
+        v = rows_through_network(x[:, cut:], params[own:], items, self.activation)
         return np.asarray((u * v[:, 1:]).cumsum(axis=1)[:, -1] + v[:, 0])  # cumsum: fixed order for any batch size
 
     def input_scores(self, params: Floats, rows: Floats) -> Floats:
@@ -163,14 +163,14 @@ class NeuralSets:
 
     def input_slopes(self, params: Floats, rows: Floats, outputs: Floats) -> Floats:
         if not self.towers:
-            return gradients_by_input(rows, params, self.sizes(rows.shape[1]), self.activation, outputs)
+            return network_gradients_by_input(rows, params, self.sizes(rows.shape[1]), self.activation, outputs)
         users, items = self._towers(rows.shape[1])
-        own, cut = n_weights(users), 1 + self.shared
-        u = rows_through(rows[:, 1:cut], params[:own], users, self.activation)
-        v = rows_through(rows[:, cut:], params[own:], items, self.activation)
+        own, cut = n_network_weights(users), 1 + self.shared
+        u = rows_through_network(rows[:, 1:cut], params[:own], users, self.activation)
+        v = rows_through_network(rows[:, cut:], params[own:], items, self.activation)
         with_level = np.concatenate([np.ones((len(u), 1)), u], axis=1)
-        by_user = gradients_by_input(rows[:, 1:cut], params[:own], users, self.activation, v[:, 1:])
-        by_item = gradients_by_input(rows[:, cut:], params[own:], items, self.activation, with_level)
+        by_user = network_gradients_by_input(rows[:, 1:cut], params[:own], users, self.activation, v[:, 1:])
+        by_item = network_gradients_by_input(rows[:, cut:], params[own:], items, self.activation, with_level)
         return np.asarray(outputs[0] * np.concatenate([np.zeros((len(rows), 1)), by_user, by_item], axis=1))
 
 
@@ -190,7 +190,7 @@ class NeuralGaussian:
     continuous = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", check_hidden(self.hidden, self.activation))
+        object.__setattr__(self, "hidden", check_hidden_network(self.hidden, self.activation))
 
     def sizes(self, n_features: int) -> tuple[int, ...]:
         return (n_features, *self.hidden, 2 if self.normal.heteroscedastic else 1)
@@ -201,16 +201,16 @@ class NeuralGaussian:
         return int(self.normal.learn_scale and not self.normal.heteroscedastic)
 
     def n_params(self, n_features: int) -> int:
-        return n_weights(self.sizes(n_features)) + self._widths
+        return n_network_weights(self.sizes(n_features)) + self._widths
 
     def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
-        own = started(self.sizes(n_features), generator or np.random.default_rng(self.seed))
+        own = started_network(self.sizes(n_features), generator or np.random.default_rng(self.seed))
         return np.concatenate([own, np.zeros(self._widths)])
 
     def apply(self, params: Any, x: Any) -> Any:
         """Return mean minus centre, and the width if it depends on the context, for JAX to trace. [n, 1 or 2]"""
         sizes = self.sizes(x.shape[1])
-        return traced(params[: n_weights(sizes)], x, sizes, self.activation)
+        return traced_network(params[: n_network_weights(sizes)], x, sizes, self.activation)
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
         own = len(params) - self._widths
@@ -229,7 +229,7 @@ class NeuralGaussian:
     def scores(self, params: Floats, features: Floats) -> Floats:
         own = len(params) - self._widths
         sizes = self.sizes(features.shape[1])
-        return self._scores(rows_through(features, params[:own], sizes, self.activation), params)
+        return self._scores(rows_through_network(features, params[:own], sizes, self.activation), params)
 
     def _scores(self, of_network: Floats, params: Floats) -> Floats:
         """Return the scores in the form of `Truncated`: mean minus centre and width of each row. [n, 2]"""
@@ -242,7 +242,7 @@ class NeuralGaussian:
         """Return parameters that fit these actions: least squares of the last layer."""
         sizes, params = self.sizes(features.shape[1]), self.init(features.shape[1])
         own = len(params) - self._widths
-        hidden = hidden_rows(features, params[:own], sizes, self.activation)
+        hidden = hidden_network_rows(features, params[:own], sizes, self.activation)
         hidden = np.concatenate([np.ones((len(hidden), 1)), hidden], axis=1)
         linear = self.normal.imitate(hidden, actions)
         biases, outputs = own - sizes[-1], sizes[-1]
@@ -291,10 +291,10 @@ class JaxPolicy:
         return len(self.init(n_features))
 
     def init(self, n_features: int, generator: np.random.Generator | None = None) -> Floats:
-        return _begun(self, n_features)[0].copy()
+        return _initial_neural_params(self, n_features)[0].copy()
 
     def apply(self, params: Any, x: Any) -> Any:
-        scores = self.function(_begun(self, x.shape[1])[1](params), x)
+        scores = self.function(_initial_neural_params(self, x.shape[1])[1](params), x)
         expected = (x.shape[0],) if self.n_actions is None else (x.shape[0], self.n_actions)
         if scores.shape != expected:
             raise InvalidInput(f"function: found scores of shape {scores.shape}, expected {expected}")
@@ -314,7 +314,7 @@ class JaxPolicy:
 
 
 @lru_cache
-def _begun(policy: JaxPolicy, n_features: int) -> tuple[Floats, Callable[[Any], Any]]:
+def _initial_neural_params(policy: JaxPolicy, n_features: int) -> tuple[Floats, Callable[[Any], Any]]:
     """Return the initial parameters as a flat vector, and the function that restores their structure."""
     return unravelled(policy.start(n_features))
 
@@ -322,18 +322,18 @@ def _begun(policy: JaxPolicy, n_features: int) -> tuple[Floats, Callable[[Any], 
 _NETWORKS = Neural | NeuralSets | NeuralGaussian | JaxPolicy
 
 
-def innermost(policy: Any) -> Any:
+def innermost_neural(policy: Any) -> Any:
     """Return the inner policy of a uniform mixture."""
     return policy.policy if isinstance(policy, UniformMixture) else policy
 
 
-def is_network(policy: Any) -> bool:
+def is_neural(policy: Any) -> bool:
     """Return whether a policy is a network, trained by minibatches."""
-    return isinstance(innermost(policy), _NETWORKS)
+    return isinstance(innermost_neural(policy), _NETWORKS)
 
 
-def with_actions(policy: Any, n_actions: int | None) -> Any:
+def neural_with_actions(policy: Any, n_actions: int | None) -> Any:
     """Return the policy with the learner's number of actions, if it has none."""
     if isinstance(policy, UniformMixture):
-        return replace(policy, policy=with_actions(policy.policy, n_actions))
+        return replace(policy, policy=neural_with_actions(policy.policy, n_actions))
     return replace(policy, n_actions=n_actions) if isinstance(policy, Neural) and policy.n_actions is None else policy

@@ -253,12 +253,12 @@ def mix_uniform(probabilities: Any, epsilon: float, share: Any) -> Any:
     return np.minimum((1 - epsilon) * probabilities + epsilon * share, 1.0)
 
 
-def draw_rows(probabilities: Floats, uniforms: Floats) -> tuple[Ints, Floats]:
+def sample_rows(probabilities: Floats, uniforms: Floats) -> tuple[Ints, Floats]:
     """Apply `draw` to a matrix [n, K]."""
     return _core.draw(np.ascontiguousarray(probabilities).reshape(-1), equal_sets(*probabilities.shape), uniforms)
 
 
-def sharpen(probabilities: Floats, sharpness: float) -> Floats:
+def sharpened_before_sampling(probabilities: Floats, sharpness: float) -> Floats:
     """Return π^s, normalised: the policy with s times the scores of π. [n, K]"""
     with np.errstate(divide="ignore"):  # log 0 = -∞: the action is never taken
         return np.exp(log_softmax(sharpness * np.log(probabilities)))

@@ -10,7 +10,7 @@ results("out", experiment.name)  # a pyarrow Table
 
 from typing import TYPE_CHECKING
 
-from o2pl.lazily import attributes_of
+from o2pl.lazily import lazily_imported
 
 if TYPE_CHECKING:
     from o2pl.evaluation.play import play, regret
@@ -39,7 +39,7 @@ __all__ = [
     "seconds",
 ]
 
-__getattr__, __dir__ = attributes_of(
+__getattr__, __dir__ = lazily_imported(
     __name__,
     {
         "o2pl.evaluation.play": "play regret",

@@ -20,7 +20,7 @@ from o2pl.simulation.rivals.inverse_gap import InverseGap
 from o2pl.simulation.rivals.linear import LinTS, LinUCB
 from o2pl.simulation.rivals.trees import BoostedTrees
 from o2pl.simulation.rivals.vw import VowpalWabbit
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 
 Description = Mapping[str, Any]  # plain JSON values; "name" is used on the command line and in results
 OF_THE_RUN = ("n_actions", "reward_range", "random_state")  # parameters set by the world and the seed
@@ -52,7 +52,7 @@ def described(name: str, learner: Any, left_out: Collection[str] = ("random_stat
     """
     if not hasattr(learner, "get_params"):
         return {"name": name, "class": _where(type(learner)), "source": _source(type(learner))}
-    params = {key: encode(value) for key, value in learner.get_params().items() if key not in left_out}
+    params = {key: encode_for_storage(value) for key, value in learner.get_params().items() if key not in left_out}
     return {"name": name, "class": type(learner).__name__, "params": params}
 
 
@@ -75,7 +75,7 @@ def _source(kind: type) -> str:
 
 
 def decoded(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: decode(value) for key, value in params.items()}
+    return {key: decode_from_storage(value) for key, value in params.items()}
 
 
 def needed_extra(learner: object) -> str | None:

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 from threadpoolctl import threadpool_limits
 
-from o2pl.cluster import ONE_THREAD, connected, cores, environment
+from o2pl.cluster import ONE_THREAD, cluster_environment, connected_cluster, cores
 from o2pl.extras import require_extra
 from o2pl.simulation.experiment import Columns, Unit
 
@@ -116,7 +116,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, run), daemon=True)
-        with environment(ONE_THREAD), _interrupts_held():  # both are inherited by the process
+        with cluster_environment(ONE_THREAD), _interrupts_held():  # both are inherited by the process
             self.process.start()
         theirs.close()  # so that the pipe closes when the process ends
         self.ready = False
@@ -206,7 +206,7 @@ class Ray:
         require_extra("ray", "the engine 'ray'")
 
     def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
-        with connected(self.address, self.workers) as (ray, variables):
+        with connected_cluster(self.address, self.workers) as (ray, variables):
             remote = ray.remote(attempt).options(num_cpus=1, max_retries=0, runtime_env={"env_vars": variables})
             waiting = deque(units)
             limit = 1000 if self.workers is None else self.workers  # submitted tasks; Ray runs one per core

@@ -18,7 +18,7 @@ from typing import Any
 
 import o2pl
 from o2pl.errors import InvalidInput, nearest
-from o2pl.extras import missing
+from o2pl.extras import missing_extra
 from o2pl.simulation.description import Description
 
 Columns = Mapping[str, Any]  # column name -> one value per row
@@ -38,7 +38,7 @@ class Cell:
 
     @property
     def available(self) -> bool:
-        return self.needs is None or not missing(self.needs)
+        return self.needs is None or not missing_extra(self.needs)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from o2pl.simulation.description import OF_THE_RUN, described, needed_extra
 from o2pl.simulation.experiment import Cell, Columns, Unit
 from o2pl.simulation.rivals import RIVALS, MakeLearner, seeded
 from o2pl.simulation.worlds import ParquetSet
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl.validation import RewardRange
 
 COLUMNS = {"round": "int64", "mean_reward": "double", "regret": "double"}
@@ -31,7 +31,11 @@ def o2pl(make: Callable[..., O2PL] = O2PL, **settings: Any) -> MakeLearner[O2PL]
 def crossed(worlds: Mapping[str, Environment], learners: Mapping[str, MakeLearner[Any]]) -> list[Cell]:
     """Return every world with every learner."""
     return [
-        Cell({"name": name, "world": encode(world)}, described(own, learner, OF_THE_RUN), needed_extra(learner))
+        Cell(
+            {"name": name, "world": encode_for_storage(world)},
+            described(own, learner, OF_THE_RUN),
+            needed_extra(learner),
+        )
         for name, world in worlds.items()
         for own, make in learners.items()
         for learner in (make(2, None, world.reward_range),)
@@ -40,7 +44,7 @@ def crossed(worlds: Mapping[str, Environment], learners: Mapping[str, MakeLearne
 
 def world_of(unit: Unit) -> Any:
     """Return the unit's world. Its data set is a setting; the location of the data set is not."""
-    world: Any = decode(unit.world["world"])
+    world: Any = decode_from_storage(unit.world["world"])
     if isinstance(getattr(world, "source", None), ParquetSet):
         return replace(world, source=replace(world.source, folder=unit.data))
     return world

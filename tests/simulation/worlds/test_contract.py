@@ -27,7 +27,7 @@ from o2pl.simulation.worlds import (
     Toy,
     Wheel,
 )
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 
 from .checks import LEVEL, assert_mean_is
 
@@ -146,7 +146,7 @@ def test_learners_run_in_it(name: str) -> None:
 
 @pytest.mark.parametrize("world", [*EVERY.values(), *LOGGED_TASKS.values(), *SELECTION_TASKS.values()], ids=repr)
 def test_settings_are_values_that_can_be_stored(world: Environment) -> None:
-    assert decode(json.loads(json.dumps(encode(world)))) == world
+    assert decode_from_storage(json.loads(json.dumps(encode_for_storage(world)))) == world
     assert replace(world) == world
     with pytest.raises(FrozenInstanceError):
         setattr(world, fields(world)[0].name, None)

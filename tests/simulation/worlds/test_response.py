@@ -5,7 +5,7 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.simulation.worlds import RESPONSES, Response
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 
 from .checks import assert_mean_is
 
@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_rounds(name: str) -> None:
     assert not np.array_equal(first.contexts, other.contexts)
     assert first.contexts.dtype == np.float32
     assert len(first) == 50
-    assert decode(encode(RESPONSES[name])) == RESPONSES[name]
+    assert decode_from_storage(encode_for_storage(RESPONSES[name])) == RESPONSES[name]
 
 
 def test_an_unknown_kind_is_refused() -> None:

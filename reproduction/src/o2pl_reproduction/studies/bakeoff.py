@@ -23,7 +23,7 @@ from o2pl.simulation.description import Description, built
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.units import world_of
 from o2pl.simulation.worlds import WORLDS, Classification, ParquetSet, catalogue
-from o2pl.storage import encode
+from o2pl.storage import encode_for_storage
 from o2pl_reproduction.studies.bakeoff_learners import NOT_TUNED, Participant, candidate_learners, frozen_learners
 from o2pl_reproduction.studies.classification import EMBEDDED, HALVES
 
@@ -50,7 +50,7 @@ def sets(data: str | None, first_seed: int) -> list[Description]:
     return [
         {
             "name": name,
-            "world": encode(world),
+            "world": encode_for_storage(world),
             "half": half,
             "position": place - own if place >= own else place,
             "first_seed": first_seed,  # offset of the unit's seed

@@ -26,7 +26,7 @@ from o2pl.simulation.rivals import RAW, UNIT, MakeLearner, Range
 from o2pl.simulation.rivals.greedy import EpsilonGreedy, Uniform
 from o2pl.simulation.rivals.linear import LinTS, LinUCB
 from o2pl.simulation.rivals.vw import VowpalWabbit
-from o2pl.storage import encode
+from o2pl.storage import encode_for_storage
 from o2pl_reproduction.studies.pessimism import LearnerArms
 
 FROZEN = Path(__file__).with_name("bakeoff_settings.json")
@@ -204,7 +204,7 @@ def candidates_of(entrants: Mapping[str, Entrant]) -> list[Participant]:
             protocol=entrant.protocol,
             family=family,
             candidate=number,
-            given={key: encode(value) for key, value in candidate.items()},
+            given={key: encode_for_storage(value) for key, value in candidate.items()},
         )
         for family, entrant in entrants.items()
         for number, candidate in enumerate(entrant.candidates)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from o2pl.policies.sampling import draw_rows
+from o2pl.policies.sampling import sample_rows
 from o2pl.protocols import Array, Floats, Rounds
 from o2pl.simulation.worlds.moments import normal_density
 
@@ -40,7 +40,7 @@ def categorical(probabilities: Callable[[Floats], Floats], generator: np.random.
     """Draws a ~ probabilities(x), [n, K]."""
 
     def draw(contexts: Floats) -> tuple[Array, Floats]:
-        actions, propensities = draw_rows(probabilities(contexts), generator.random(len(contexts)))
+        actions, propensities = sample_rows(probabilities(contexts), generator.random(len(contexts)))
         return actions, propensities
 
     return draw

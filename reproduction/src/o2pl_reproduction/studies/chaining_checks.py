@@ -29,7 +29,7 @@ from o2pl.objectives.weights import clip_weights
 from o2pl.protocols import Floats
 from o2pl.simulation.description import Description
 from o2pl.simulation.worlds import Margin
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl.theory.chaining import (
     Entropy,
     bracket_radius,
@@ -75,7 +75,7 @@ def cells() -> list[tuple[str, dict[str, Any]]]:
         ("transfer", {"name": "transfer", "epsilons": EPSILONS, "sigmas": SIGMAS, **TRANSFER}),
         *(("chaining", {"name": f"chaining-p-{p:g}", "p": p, "delta": DELTA, **PATHS}) for p in PS),
         *(
-            ("margin-constant", {"name": f"margin-constant-{kappa:g}", "world": encode(Margin(kappa))})
+            ("margin-constant", {"name": f"margin-constant-{kappa:g}", "world": encode_for_storage(Margin(kappa))})
             for kappa in KAPPAS
         ),
     ]
@@ -237,7 +237,7 @@ def useful_from(entropy: Entropy, delta: float, sigma: float = 1.0) -> float:
 
 def margin_ratios(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
     """Check policies that err where the gap is small, as often as allowed, and random others."""
-    world: Margin = decode(settings["world"])
+    world: Margin = decode_from_storage(settings["world"])
     gaps = world.gap * np.abs(world.sample(amount, generator).contexts[:, 0].astype(np.float64))
     rows: list[ResultRow] = []
     for overlap in OVERLAPS:

@@ -30,7 +30,7 @@ from o2pl.protocols import Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
 from o2pl.simulation.worlds import SELECTION_TASKS, DependentArms
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl_reproduction.claims.intervals import least_ratio, of_means
 from o2pl_reproduction.claims.study import Claim, Study, above, at_least
 
@@ -96,7 +96,7 @@ RULES: dict[str, Callable[[Floats, float], Floats]] = {"erm": erm, "svp": svp, "
 
 
 def cells(data: str | None) -> Sequence[Cell]:
-    arms = encode(SELECTION_TASKS["dependent-arms"])
+    arms = encode_for_storage(SELECTION_TASKS["dependent-arms"])
     return [
         Cell({"name": f"n-{n}", "arms": arms, "n": n}, {"name": rule, "penalty": 0.0 if rule == "erm" else SVP_PENALTY})
         for n in LOG_SIZES
@@ -106,7 +106,7 @@ def cells(data: str | None) -> Sequence[Cell]:
 
 def run_unit(unit: Unit) -> Columns:
     """Run `rounds` trials; all rules of a seed see the same data."""
-    world: DependentArms = decode(unit.world["arms"])
+    world: DependentArms = decode_from_storage(unit.world["arms"])
     n, rule, penalty = unit.world["n"], RULES[unit.learner["name"]], unit.learner["penalty"]
     generator = np.random.default_rng([unit.seed, n])
     excess, stuck = np.empty(unit.rounds), np.zeros(unit.rounds, bool)

@@ -15,7 +15,7 @@ from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
 from o2pl.simulation.units import world_of
 from o2pl.simulation.worlds import Wheel
-from o2pl.storage import encode
+from o2pl.storage import encode_for_storage
 from o2pl_reproduction.claims.intervals import Measurement, binomial, least, mean, median_ratio, ratio
 from o2pl_reproduction.claims.study import Claim, Study, at_least, at_most
 from o2pl_reproduction.claims.summary import final_values, mean_and_error
@@ -61,7 +61,7 @@ def cells(data: str | None) -> Sequence[Cell]:
     of_items = item_descriptions()
     made = []
     for name, world in {**ARMS, WHEEL: Wheel(), **{name: page for name, (page, _) in PAGES.items()}}.items():
-        about = {"name": name, "world": encode(world), "most": ROUNDS[name], "first_seed": FIRST_SEED}
+        about = {"name": name, "world": encode_for_storage(world), "most": ROUNDS[name], "first_seed": FIRST_SEED}
         if name in PAGES:
             made += [Cell(about, learner, seeds=SEEDS[name]) for learner in of_items]
             continue

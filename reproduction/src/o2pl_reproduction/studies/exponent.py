@@ -20,7 +20,7 @@ from o2pl.policies import ThresholdClass
 from o2pl.protocols import Floats, Ints
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.worlds import Margin
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl.theory import overlap_clip
 from o2pl_reproduction.studies.pessimism import LearnerArms
 
@@ -48,7 +48,7 @@ def cells(data: str | None) -> Sequence[Cell]:
         learners.append(({"name": name, **given}, UNCLIPPED_SEEDS if given["clip"] is None else ARM_SEEDS))
     return [
         Cell(
-            {"name": f"nu-{nu:g}", "world": encode(Margin(nu)), "members": MEMBERS, "floor": FLOOR},
+            {"name": f"nu-{nu:g}", "world": encode_for_storage(Margin(nu)), "members": MEMBERS, "floor": FLOOR},
             learner,
             seeds=seeds,
         )
@@ -86,7 +86,7 @@ def acting_values(learner: O2PL, values: Floats) -> Floats:
 
 
 def run_unit(unit: Unit) -> Columns:
-    world: Margin = decode(unit.world["world"])
+    world: Margin = decode_from_storage(unit.world["world"])
     chance, choice = np.random.SeedSequence(unit.seed).spawn(2)  # the same rounds and thresholds for every penalty
     generator = np.random.default_rng(chance)
     policies = ThresholdClass(thresholds(unit.world["members"], generator.uniform(0.1, 0.9)), unit.world["floor"])

@@ -17,7 +17,7 @@ from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
 from o2pl.simulation.rivals.crm import SCRM
 from o2pl.simulation.worlds import GaussianExample
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl.validation import to_loss
 from o2pl_reproduction.claims.intervals import Measurement, mean, median_ratio, of_means
 from o2pl_reproduction.claims.study import Claim, Study, at_most, below
@@ -70,13 +70,13 @@ def learners() -> dict[str, Description]:
 
 
 def cells(data: str | None) -> Sequence[Cell]:
-    world = {"name": "gaussian", "world": encode(EXAMPLE), "batch": BATCH}
+    world = {"name": "gaussian", "world": encode_for_storage(EXAMPLE), "batch": BATCH}
     return [Cell(world, settings) for settings in learners().values()]
 
 
 def run_unit(unit: Unit) -> Columns:
     """Return θ and the exact expected loss (θ - θ*)² + σ² + noise² - 1 before the first rollout and after each."""
-    world: GaussianExample = decode(unit.world["world"])
+    world: GaussianExample = decode_from_storage(unit.world["world"])
     chance, choice = (np.random.default_rng(seed) for seed in np.random.SeedSequence(unit.seed).spawn(2))
     learner = built(unit.learner)
     batches = (world.sample(unit.world["batch"], chance) for _ in range(unit.rounds))

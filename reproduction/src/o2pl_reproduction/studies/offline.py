@@ -22,7 +22,7 @@ from o2pl.simulation.figures import STYLES
 from o2pl.simulation.rivals import OFFLINE_RIVALS, MakeLearner, seeded, seedless
 from o2pl.simulation.rivals.models import Link
 from o2pl.simulation.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl_reproduction.claims.intervals import Measurement, least, of_means
 from o2pl_reproduction.claims.study import Claim, Whose, above
 from o2pl_reproduction.claims.summary import final_values, mean_and_error
@@ -150,7 +150,7 @@ def _level(level: float | str) -> str:
 def crossed_tasks(worlds: Mapping[str, Any], learners: Mapping[str, MakeLearner[Any]]) -> list[Cell]:
     """Return every task with every learner."""
     return [
-        Cell({"name": name, "world": encode(world)}, described(learner, make(2, None), OF_THE_RUN))
+        Cell({"name": name, "world": encode_for_storage(world)}, described(learner, make(2, None), OF_THE_RUN))
         for name, world in worlds.items()
         for learner, make in learners.items()
     ]
@@ -159,7 +159,7 @@ def crossed_tasks(worlds: Mapping[str, Any], learners: Mapping[str, MakeLearner[
 def run_unit(unit: Unit, learners: Mapping[str, MakeLearner[Any]]) -> Columns:
     make = learners[unit.learner["name"]]
     unit.check_learner(described(unit.learner["name"], make(2, None), OF_THE_RUN))
-    task = decode(unit.world["world"])
+    task = decode_from_storage(unit.world["world"])
     chance, choice = np.random.SeedSequence(unit.seed).spawn(2)  # the log's, the same for all learners; the learner's
     logged = task.log(unit.rounds, np.random.default_rng(chance))
     learner = make(task.n_actions, int(choice.generate_state(1)[0]))

@@ -21,7 +21,7 @@ from o2pl.simulation.description import OF_THE_RUN, built, described
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.units import world_of
 from o2pl.simulation.worlds.structured import Structured
-from o2pl.storage import encode
+from o2pl.storage import encode_for_storage
 from o2pl_reproduction.claims.intervals import mean, ratio
 from o2pl_reproduction.claims.study import Claim, Study, at_most
 from o2pl_reproduction.claims.summary import percentile_interval
@@ -54,7 +54,7 @@ def cells(data: str | None) -> Sequence[Cell]:
     learners = [described(name, Bandit(2, **given), OF_THE_RUN) for name, given in SETTINGS.items()]
     worlds = {each.name: Structured(each.source, "noisy") for each in sets(data) if structured(each)}
     return [
-        Cell({"name": name, "world": encode(world), "first_seed": FIRST_SEED}, learner)
+        Cell({"name": name, "world": encode_for_storage(world), "first_seed": FIRST_SEED}, learner)
         for name, world in worlds.items()
         for learner in learners
     ]

@@ -23,7 +23,7 @@ from o2pl.simulation.figures import STYLES
 from o2pl.simulation.rivals.cats import CATS, TUNED
 from o2pl.simulation.units import checkpoints
 from o2pl.simulation.worlds.response import RESPONSES, Response
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl_reproduction.claims.intervals import mean
 from o2pl_reproduction.claims.study import Claim, Study, above
 
@@ -47,7 +47,7 @@ COLUMNS = {
 
 
 def _cell(name: str, world: Response, learner: str, made: Parameters, first_seed: int) -> Cell:
-    place = {"name": name, "world": encode(world), "first_seed": first_seed}
+    place = {"name": name, "world": encode_for_storage(world), "first_seed": first_seed}
     return Cell(place, described(learner, made, OF_THE_RUN), needed_extra(made))
 
 
@@ -71,7 +71,7 @@ def tuning_cells(data: str | None) -> Sequence[Cell]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    world: Response = decode(unit.world["world"])
+    world: Response = decode_from_storage(unit.world["world"])
     chance, choice = np.random.SeedSequence(unit.world["first_seed"] + unit.seed).spawn(2)  # all learners: same chance
     rounds = world.sample(unit.rounds, np.random.default_rng(chance))
     seed = int(choice.generate_state(1, np.uint64)[0])

@@ -32,7 +32,7 @@ from o2pl.simulation.rivals.reductions import DirectMethod, LinearScores
 from o2pl.simulation.units import world_of
 from o2pl.simulation.worlds.datasets import Embedded, ParquetSet, catalogue
 from o2pl.simulation.worlds.incumbents import IncumbentLog
-from o2pl.storage import encode
+from o2pl.storage import encode_for_storage
 from o2pl_reproduction.studies.classification import HALVES
 from o2pl_reproduction.studies.pessimism import LearnerArms
 
@@ -158,7 +158,10 @@ def _describe(name: str) -> Description:
 def cells(data: str | None) -> Sequence[Cell]:
     """Return the embedded data sets, or the folder's large ones, with every kind of incumbent and every learner."""
     return [
-        Cell({"name": f"{logger}/{name}", "half": half, "world": encode(IncumbentLog(source, **kind))}, learner)
+        Cell(
+            {"name": f"{logger}/{name}", "half": half, "world": encode_for_storage(IncumbentLog(source, **kind))},
+            learner,
+        )
         for name, (half, source) in _sets(data).items()
         for logger, kind in LOGGERS.items()
         for learner in map(_describe, LEARNERS)

@@ -18,7 +18,7 @@ from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.rivals.crm import SCRM
 from o2pl.simulation.worlds import Advertising, ContinuousRounds, ContinuousWorld, Pricing, Synthetic, TableRounds, Toy
 from o2pl.simulation.worlds.classification import class_rewards
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl.validation import to_loss
 from o2pl_reproduction.studies.batches import batch_sizes, categorical, gaussian, rollouts
 from o2pl_reproduction.studies.pessimism import LearnerArms
@@ -50,7 +50,7 @@ def cells(data: str | None) -> Sequence[Cell]:
     for scheme, (n0, n0_discrete) in SCHEMES.items():
         for name, (world, scale) in CONTINUOUS.items():
             batches = {"scheme": scheme, "first": n0, "count": BATCHES[0]}
-            settings = {"name": f"{name}-{scheme}", "world": encode(world), "scale": scale, **batches}
+            settings = {"name": f"{name}-{scheme}", "world": encode_for_storage(world), "scale": scale, **batches}
             found += [Cell(settings, learner) for learner in _continuous_learners(world, scale)]
         for name, features in DISCRETE.items():
             for encoding, losses in ENCODINGS.items():
@@ -97,7 +97,7 @@ def run_unit(unit: Unit) -> Columns:
 
 
 def _continuous(unit: Unit, sizes: Sequence[int]) -> Iterator[float]:
-    world, scale = decode(unit.world["world"]), float(unit.world["scale"])
+    world, scale = decode_from_storage(unit.world["world"]), float(unit.world["scale"])
     chance, choice = (np.random.default_rng(seed) for seed in np.random.SeedSequence(unit.seed).spawn(2))
     value = valuation(world)
     learner = built(unit.learner)

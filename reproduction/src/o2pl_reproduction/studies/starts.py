@@ -21,7 +21,7 @@ from o2pl.protocols import Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
 from o2pl.simulation.worlds import BernoulliTask, Margin
-from o2pl.storage import decode, encode
+from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl_reproduction.claims.intervals import mean, ratio
 from o2pl_reproduction.claims.study import Claim, Study, at_least, at_most, between
 from o2pl_reproduction.claims.summary import final_values, mean_and_error
@@ -56,7 +56,7 @@ COLUMNS = {
 def cells(data: str | None) -> Sequence[Cell]:
     return [
         Cell(
-            {"name": name, "world": encode(world), "bound": BOUND, "growth": GROWTH, "first": FIRST},
+            {"name": name, "world": encode_for_storage(world), "bound": BOUND, "growth": GROWTH, "first": FIRST},
             {"name": f"{learner}{ending}", "penalty": penalty, "random_starts": starts},
         )
         for name, world in WORLDS.items()
@@ -83,7 +83,7 @@ def solve_times(rounds: int, first: int, growth: float) -> list[int]:
 
 
 def run_unit(unit: Unit) -> Columns:
-    world: Any = decode(unit.world["world"])
+    world: Any = decode_from_storage(unit.world["world"])
     chance, choice = np.random.SeedSequence(unit.seed).spawn(2)  # the same rounds for all learners
     generator, own = np.random.default_rng(chance), np.random.default_rng(choice)
     rounds, fresh = world.sample(unit.rounds, generator), world.sample(FRESH, generator)

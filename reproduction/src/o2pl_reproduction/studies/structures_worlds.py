@@ -25,7 +25,7 @@ from o2pl.simulation.worlds import (
 )
 from o2pl.simulation.worlds.datasets import Source, read_manifest
 from o2pl.simulation.worlds.structured import CHANGES, STRUCTURES
-from o2pl.storage import encode
+from o2pl.storage import encode_for_storage
 from o2pl_reproduction.studies.classification import EMBEDDED, HALVES
 
 FIRST_SEED = {"structures": 8000, "structures-tuning": 5000}  # the unit's seed is counted from here
@@ -155,7 +155,7 @@ def _world(part: str, structure: str, name: str, world: Any, half: str, experime
         "structure": structure,
         "set": name,
         "half": half,
-        "world": encode(world),
+        "world": encode_for_storage(world),
         "rounds": PARTS[part].rounds,
         "first_seed": FIRST_SEED[experiment],
     }

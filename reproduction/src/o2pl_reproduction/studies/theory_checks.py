@@ -20,7 +20,7 @@ from o2pl.objectives.weights import clip_weights, weight_of
 from o2pl.protocols import Floats
 from o2pl.simulation.description import Description
 from o2pl.simulation.worlds import Margin, SingleContext
-from o2pl.storage import decode
+from o2pl.storage import decode_from_storage
 from o2pl.theory import inequality, regret_exponent
 from o2pl.theory.critical import critical_radius, radius_scale, recursion_regret
 from o2pl.theory.heb import error_bound, error_bound_of_sample
@@ -130,7 +130,7 @@ def rates(settings: Description, amount: int, generator: np.random.Generator) ->
 
 def heb_margin(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
     """Thresholds near 0, the best one, on sampled contexts: each costs gap·|x| where it differs, and χ² there."""
-    world: Margin = decode(settings["world"])
+    world: Margin = decode_from_storage(settings["world"])
     x = world.sample(amount, generator).contexts[:, 0].astype(np.float64)
     reach = np.geomspace(0.02, 0.5, 30) ** (1 / world.nu)  # P(|x| ≤ reach) from 2 % to 50 %
     differs = (x[:, None] > 0) & (x[:, None] <= reach)  # [n, J]
@@ -143,7 +143,7 @@ def heb_margin(settings: Description, amount: int, generator: np.random.Generato
 
 def heb_single(settings: Description, amount: int, generator: np.random.Generator) -> list[ResultRow]:
     """Check the paper's example with one context, exactly."""
-    world: SingleContext = decode(settings["world"])
+    world: SingleContext = decode_from_storage(settings["world"])
     theta = 1 - FLOOR - np.geomspace(1e-4, 1e-2, 30)
     excess = world.best_in_class(FLOOR) - np.array([world.value(each) for each in theta])
     variance = np.array([world.weight_variance(each, FLOOR) for each in theta])

@@ -15,7 +15,7 @@ from o2pl.drawing import new_figure
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES, label_axes
 from o2pl.simulation.worlds import Margin, SingleContext
-from o2pl.storage import encode
+from o2pl.storage import encode_for_storage
 from o2pl.theory import inequality
 from o2pl_reproduction.claims.intervals import exact, greatest, greatest_share, greatest_size
 from o2pl_reproduction.claims.study import Claim, Study, at_least, at_most, between
@@ -52,8 +52,8 @@ def cells(data: str | None) -> Sequence[Cell]:
         *(("clipping", {"name": f"clipping-{name}", "weights": name, "alphas": ALPHAS}) for name in WEIGHTS),
         *(("radius", {"name": f"radius-{p:g}", "p": p, "alpha": 5.0}) for p in ENTROPIES),
         ("rates", {"name": "rates", "horizon": HORIZON}),
-        *(("heb-margin", {"name": f"heb-margin-{nu:g}", "world": encode(Margin(nu))}) for nu in NUS),
-        ("heb-single", {"name": "heb-single", "world": encode(SingleContext())}),
+        *(("heb-margin", {"name": f"heb-margin-{nu:g}", "world": encode_for_storage(Margin(nu))}) for nu in NUS),
+        ("heb-single", {"name": "heb-single", "world": encode_for_storage(SingleContext())}),
         *chaining_checks.cells(),
     ]
     return [Cell(settings, {"name": check}) for check, settings in checks]

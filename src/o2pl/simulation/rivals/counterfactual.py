@@ -28,7 +28,7 @@ from o2pl.learners.params import Parameters
 from o2pl.objectives.weights import clip_weights, importance_weights
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies.likelihood import log_likelihood, probabilities
-from o2pl.policies.sampling import draw_rows
+from o2pl.policies.sampling import sample_rows
 from o2pl.protocols import Array, FeatureMap, Floats, Ints, Policy, Seed, State, ValueAndGradient
 from o2pl.validation import (
     check_actions,
@@ -223,7 +223,7 @@ class CounterfactualLearner(Parameters, ABC):
         features = self._featurise(contexts)
         uniforms = self._stream.take(len(features))
         if self._discrete:
-            return draw_rows(probabilities(self.policy, self._params, features), uniforms)
+            return sample_rows(probabilities(self.policy, self._params, features), uniforms)
         actions, densities = self.policy.sample(self.policy.scores(self._params, features), self._params, uniforms)
         return actions, densities
 

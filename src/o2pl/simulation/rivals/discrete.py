@@ -16,7 +16,7 @@ from o2pl.engine.member import LINEAR
 from o2pl.engine.stream import UniformStream
 from o2pl.learners.params import Parameters
 from o2pl.objectives.terms import PRIOR_ROWS
-from o2pl.policies.sampling import draw_rows, mix_uniform
+from o2pl.policies.sampling import mix_uniform, sample_rows
 from o2pl.protocols import FeatureMap, Floats, Ints, Seed, State
 from o2pl.validation import (
     check_actions,
@@ -95,7 +95,7 @@ class DiscreteLearner(Parameters, ABC):
 
     def _drawn(self, probabilities: Floats) -> Decision:
         """Draw an action from these probabilities, [K]."""
-        actions, propensities = draw_rows(probabilities[None], np.array([self._stream.next()]))
+        actions, propensities = sample_rows(probabilities[None], np.array([self._stream.next()]))
         return Decision(int(actions[0]), float(propensities[0]))
 
     def _mostly(self, best: int, epsilon: float) -> Decision:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from o2pl.errors import InvalidInput
-from o2pl.policies.sampling import mix_uniform, sharpen
+from o2pl.policies.sampling import mix_uniform, sharpened_before_sampling
 from o2pl.protocols import Floats, Ints
 from o2pl.simulation.worlds.classification import class_rewards
 from o2pl.simulation.worlds.datasets import Dataset, Source
@@ -70,7 +70,9 @@ class IncumbentLog:
         choose = logistic_logger(view, _with_two_classes(own, view.labels, self.logger_rows))
 
         def incumbent(part: Ints) -> Floats:
-            return np.asarray(mix_uniform(sharpen(choose(view.contexts[part]), self.sharpness), self.epsilon, 1 / k))
+            return np.asarray(
+                mix_uniform(sharpened_before_sampling(choose(view.contexts[part]), self.sharpness), self.epsilon, 1 / k)
+            )
 
         logging = incumbent(rest)
         rounds = bernoulli_rounds(data.contexts[rest], class_rewards(data.labels[rest], k, self.flip), generator)

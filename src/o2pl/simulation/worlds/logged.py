@@ -12,7 +12,7 @@ import numpy as np
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.policies.sampling import draw_rows, mix_uniform, sharpen
+from o2pl.policies.sampling import mix_uniform, sample_rows, sharpened_before_sampling
 from o2pl.protocols import Floats, Ints
 from o2pl.simulation.worlds.classification import class_rewards
 from o2pl.simulation.worlds.datasets import Dataset, Source
@@ -70,7 +70,7 @@ class Logged:
 
 def write_log(rounds: TableRounds, probabilities: Floats, generator: np.random.Generator) -> Interactions:
     """Return the log of a logger with these probabilities [n, K] in rounds with rewards in [0, 1]."""
-    actions, propensities = draw_rows(probabilities, generator.random(len(probabilities)))
+    actions, propensities = sample_rows(probabilities, generator.random(len(probabilities)))
     rewards = rounds.rewards(np.arange(len(actions)), actions)
     return Interactions.trusted(rounds.contexts, actions, rewards, propensities, (0.0, 1.0), probabilities.shape[1])
 
@@ -243,7 +243,7 @@ class MulticlassLog:
             raise InvalidInput(f"{data.name}: found {len(data)} rows, too few to split")
         choose = logistic_logger(data, own)
         logging, there = (
-            mix_uniform(sharpen(choose(data.contexts[part]), self.sharpness), self.epsilon, 1 / k)
+            mix_uniform(sharpened_before_sampling(choose(data.contexts[part]), self.sharpness), self.epsilon, 1 / k)
             for part in (rest, test)
         )
         rounds = bernoulli_rounds(data.contexts[rest], class_rewards(data.labels[rest], k, self.flip), generator)
