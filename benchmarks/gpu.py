@@ -21,10 +21,10 @@ _REPEATS = 7
 
 def _card() -> Any:
     """JAX and the name of its GPU, or `Skipped`."""
-    from o2pl.kernels.gpu import find_device
+    from o2pl.kernels.gpu import find_gpu
 
     try:
-        device = find_device("gpu")
+        device = find_gpu("gpu")
     except (InvalidInput, MissingExtra) as reason:
         raise Skipped(str(reason)) from None
     import jax
@@ -66,18 +66,18 @@ def made(d: int, n_actions: int, rows: int, seed: int = 0) -> tuple[Any, ...]:
 def value(d: int, n_actions: int, n: int, repeats: int = _REPEATS) -> Row:
     """The pessimistic objective's sums and both parts of its gradient, in milliseconds, beside plain JAX."""
     jax, card = _card()
-    from o2pl.kernels.gpu_blocks import BLOCK, blocks
+    from o2pl.kernels.gpu_blocks import BLOCK, gpu_blocks
     from o2pl.kernels.gpu_parts import ObjectiveKind, Rows
-    from o2pl.kernels.gpu_tiles import halves, tiled, tiles_for
+    from o2pl.kernels.gpu_tiles import gpu_tile_halves, gpu_tiled, gpu_tiles_for
     from o2pl.policies.differentiable import in_double
 
-    jnp, kind, tiles = jax.numpy, ObjectiveKind(), tiles_for(d, False)
+    jnp, kind, tiles = jax.numpy, ObjectiveKind(), gpu_tiles_for(d, False)
     each = tiles.rows * tiles.programs
     X, actions, rewards, inverse, W = made(d, n_actions, -(-n // each) * each)
     residuals = rewards.mean() - rewards
     alpha = np.float32(1 + np.log(np.e * n))
-    high, low = halves(X, np.full(d, _SCALE, np.float32))
-    columns, fused = (actions, residuals, inverse, None, None), tiled(kind, n_actions, d, tiles)
+    high, low = gpu_tile_halves(X, np.full(d, _SCALE, np.float32))
+    columns, fused = (actions, residuals, inverse, None, None), gpu_tiled(kind, n_actions, d, tiles)
 
     scaled = W * _SCALE
 
@@ -113,7 +113,7 @@ def value(d: int, n_actions: int, n: int, repeats: int = _REPEATS) -> Row:
 
         own = Rows(whole(actions, jnp.int8), whole(residuals), whole(inverse))
         for share, gradients in zip((1.0, 0.5), found, strict=True):
-            exact = blocks(kind, n_actions)(
+            exact = gpu_blocks(kind, n_actions)(
                 (W * share).astype(jnp.float64), np.float64(alpha), np.int32(n), whole(X), tuple(own)
             )[1]
             apart = np.linalg.norm(gradients - np.asarray(exact), axis=(1, 2))
@@ -158,7 +158,7 @@ def fit(n: int = 10**8, d: int = 20, n_actions: int = 5, repeats: int = 3) -> Ro
 def network(batch: int = 65_536, d: int = 64, n_actions: int = 10, hidden: int = 128, repeats: int = _REPEATS) -> Row:
     """Steps of a perceptron with two hidden layers, per second, beside its eight matrix products alone."""
     jax, card = _card()
-    from o2pl.kernels.networks import Static, program_of
+    from o2pl.kernels.networks import Static, network_program
     from o2pl.policies import Neural
 
     jnp, steps = jax.numpy, 16
@@ -176,7 +176,7 @@ def network(batch: int = 65_536, d: int = 64, n_actions: int = 10, hidden: int =
     }
     start = jnp.asarray(np.append(policy.init(d), 0.0), jnp.float32)
     state, fixed = (start, jnp.zeros_like(start), jnp.zeros_like(start)), np.array([1, 1e-6, 1e-6], np.float32)
-    run = program_of(Static(policy, True, True, 0, False, False))
+    run = network_program(Static(policy, True, True, 0, False, False))
 
     def ours() -> Any:
         return run(state, columns, np.full(steps, 1e-3, np.float32), np.float32(0), fixed)

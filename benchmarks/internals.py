@@ -21,13 +21,13 @@ from o2pl.data.log import Log as Log
 from o2pl.engine import member
 from o2pl.engine.member import LINEAR as LINEAR
 from o2pl.features import Standardise
-from o2pl.fitting.large_logs import begin as begin
-from o2pl.fitting.large_logs import copy_log as copy_log
-from o2pl.fitting.large_logs import scan as scan
+from o2pl.fitting.large_logs import begin_with_large_log as begin_with_large_log
+from o2pl.fitting.large_logs import copy_large_log as copy_large_log
+from o2pl.fitting.large_logs import scan_large_log as scan_large_log
 from o2pl.fitting.passes import BlockPasses as BlockPasses
 from o2pl.fitting.ray_passes import RayPasses as RayPasses
 from o2pl.formats.bad_rows import BadRows as BadRows
-from o2pl.formats.files import read_tables as read_tables
+from o2pl.formats.files import read_file_tables as read_file_tables
 from o2pl.kernels import actionwise, dense, gaussian, registry
 from o2pl.kernels.registry import MemberProblem as MemberProblem
 from o2pl.kernels.registry import find_value as find_value
@@ -77,20 +77,20 @@ def terms(came: Outcomes) -> Terms:
 def softmax_value(features: Floats, n_actions: int, came: Outcomes) -> ValueAndGradient:
     """Of a linear softmax, on features [n, d]."""
     log, (n, width) = SETTINGS.prepare(came.log(features)), features.shape
-    rows = dense.laid_out(log, features, dense.as_they_are(width), n_actions)
+    rows = dense.dense_layout(log, features, dense.dense_plan(width), n_actions)
     return dense.dense_value(log, rows, n, width, n_actions)
 
 
 def actionwise_value(items: Floats, offsets: Ints, came: Outcomes) -> ValueAndGradient:
     """Of shared weights over action sets: items [rows of all sets, d], set s from offsets[s] on."""
     log = SETTINGS.prepare(came.log(ActionSets(items, offsets)))
-    return actionwise.actionwise_value(log, items, dense.as_they_are(items.shape[1]), offsets)
+    return actionwise.actionwise_value(log, items, dense.dense_plan(items.shape[1]), offsets)
 
 
 def gaussian_value(features: Floats, centre: float, scale: float, came: Outcomes) -> ValueAndGradient:
     """Of a ~ N(centre + θ·φ, scale²); the propensities are densities."""
     log = SETTINGS.prepare(came.log(features))
-    return gaussian.gaussian_value(log, features, dense.as_they_are(features.shape[1]), Gaussian(centre, scale))
+    return gaussian.gaussian_value(log, features, dense.dense_plan(features.shape[1]), Gaussian(centre, scale))
 
 
 def sparse_value(

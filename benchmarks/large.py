@@ -25,11 +25,11 @@ from benchmarks.internals import (
     Outcome,
     RayPasses,
     Softmax,
-    begin,
+    begin_with_large_log,
     connected_cluster,
-    copy_log,
+    copy_large_log,
     find_value,
-    scan,
+    scan_large_log,
 )
 from benchmarks.measure import Row, of_pairs, rates
 from benchmarks.peers import Child
@@ -145,10 +145,10 @@ def against_obp(name: str, rows: int = 10**7, peer_rows: int = 10**5, repeats: i
 @contextmanager
 def _mapped(rows: int) -> Iterator[tuple[Log, Interactions]]:
     """A copy on the disk, as a fit makes it; and the same rows in memory."""
-    found, learner = scan(parquet(rows), None, BadRows("log"), 0), Bandit(ACTIONS)
+    found, learner = scan_large_log(parquet(rows), None, BadRows("log"), 0), Bandit(ACTIONS)
     with tempfile.TemporaryDirectory(prefix="o2pl-bench-") as folder:
-        engine = begin(learner, found.sample)
-        copy_log(found, learner, engine, Path(folder) / "log", BadRows("log"))
+        engine = begin_with_large_log(learner, found.sample)
+        copy_large_log(found, learner, engine, Path(folder) / "log", BadRows("log"))
         log = engine.log.empty(Path(folder) / "log", rows=found.rows)
         columns = log.columns
         contexts, actions, rewards, likely = (np.array(column) for column in columns)

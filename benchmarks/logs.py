@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.internals import BadRows, read_tables
+from benchmarks.internals import BadRows, read_file_tables
 from benchmarks.measure import Row, rates
 from o2pl import Bandit, read_log
 from o2pl.protocols import Floats, Ints
@@ -167,7 +167,7 @@ def learn(kind: str, rows: int = 100_000, repeats: int = 5) -> Row:
     row = rates(ours, lambda: _drive(path, options), rows, "rows/s", repeats)
     n, fresh = len(log.means), log.fresh_contexts
     if kind == "text":  # words have other names there
-        tables = read_tables(log.fresh, BadRows(log.fresh.name))
+        tables = read_file_tables(log.fresh, BadRows(log.fresh.name))
         fresh = [json.loads(text) for table in tables for text in table.column("context").to_pylist()]
     mine = float(log.means[np.arange(n), learned[0].predict(fresh)].mean())
     theirs = float((log.means * _pmfs(log.fresh, model)).sum(axis=1).mean())

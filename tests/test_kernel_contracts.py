@@ -31,7 +31,7 @@ from o2pl.features.plan import feature_plan
 from o2pl.kernels import linear, registry
 from o2pl.kernels.networks import network_value
 from o2pl.kernels.registry import MemberProblem, find_value
-from o2pl.kernels.replay import adam_on_a_window
+from o2pl.kernels.replay import replay_adam
 from o2pl.objectives import Pessimistic, PolicyValue
 from o2pl.objectives.control import ridge_control, ridge_control_baseline
 from o2pl.objectives.outcome import Outcome
@@ -278,7 +278,7 @@ def test_a_replay_in_one_call_is_that_of_adam_on_the_parts() -> None:
         start = random_params(problem, 0)
         _, kept = Adam(2, 0.05).step(lambda params: (0.0, 0.01 * params), start, oracle.init(len(start)))
         plan = feature_plan(problem.features, problem.seen, problem.rows.contexts.shape[1])
-        found = adam_on_a_window(problem.policy, problem.objective, plan, oracle, problem.rows, start, kept)
+        found = replay_adam(problem.policy, problem.objective, plan, oracle, problem.rows, start, kept)
         assert found is not None
         solution, expected = oracle.step(PolicyValue(problem.policy, problem.featurise(), problem.log), start, kept)
         np.testing.assert_allclose(found[0], solution.params, atol=2e-4)
@@ -295,7 +295,7 @@ def without_kernels() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "VALUES", {})
         patch.setattr(registry.MemberProblem, "feature_plan", lambda _: None)
-        patch.setattr(member, "adam_on_a_window", lambda *_: None)
+        patch.setattr(member, "replay_adam", lambda *_: None)
         patch.setattr(decider, "packed_members", lambda *_: None)
         patch.setattr(PolicyValue, "incremental", True)  # so that members keep it, for us to ask
         patch.setattr(decider.Decider, "_single", lambda _: None)

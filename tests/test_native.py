@@ -57,7 +57,7 @@ LITTLE_MEMORY = """
 import resource, sys
 import numpy as np
 from o2pl import O2PL, _core
-from o2pl.kernels.dense import as_they_are
+from o2pl.kernels.dense import dense_plan
 
 n, d = 100_000, 200  # what is asked for below is more than an allocator keeps at hand
 X, zeros, ones = np.ones((n, d), np.float32), np.zeros(n, np.int64), np.ones(n)
@@ -67,16 +67,16 @@ block, text = line * 40_000, b"shared |s a b c\\n0:-1:.5 |a d e\\n|a f g\\n\\n" 
 rewards, learner = np.ones((n, 3)), O2PL(3, policy="linear", random_state=0)
 learner.run((X[:300], rewards[:300]))
 value = _core.outcome_value(
-    _core.dense_rows(X, as_they_are(d), zeros, ones, 0.0, None, None, 2, True, 1000, 0), True, float(n), 0.1, 0.1, 8
+    _core.dense_rows(X, dense_plan(d), zeros, ones, 0.0, None, None, 2, True, 1000, 0), True, float(n), 0.1, 0.1, 8
 )
 before = value(np.zeros(2 * d + 1))[0]
 held = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) * 1024
 resource.setrlimit(resource.RLIMIT_AS, (held + 2**20 * int(sys.argv[1]),) * 2)
 refused = 0
 for work in (
-    lambda: _core.dense_rows(X, as_they_are(d), zeros, ones, 0.0, None, None, 2, True, n, 2**40),
+    lambda: _core.dense_rows(X, dense_plan(d), zeros, ones, 0.0, None, None, 2, True, n, 2**40),
     lambda: _core.scan_dsjson(block, True),
-    lambda: _core.feature_rows(X, *as_they_are(d)),
+    lambda: _core.feature_rows(X, *dense_plan(d)),
     lambda: _core.scan_vw_text(text),
     lambda: learner.run((X, rewards)),
 ):

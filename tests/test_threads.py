@@ -36,7 +36,7 @@ def test_small_problems_are_left_alone() -> None:
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("items", [0, 1, 2, 7])
 def test_work_ahead_comes_in_order(count: int, items: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_given", lambda: count)
+    monkeypatch.setattr(threads, "_given_threads", lambda: count)
     where = set()
 
     def work(item: int) -> int:
@@ -49,7 +49,7 @@ def test_work_ahead_comes_in_order(count: int, items: int, monkeypatch: pytest.M
 
 
 def test_work_ahead_takes_few_items_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_given", lambda: 2)
+    monkeypatch.setattr(threads, "_given_threads", lambda: 2)
     taken: list[int] = []
     found = threads.ahead_in_threads(lambda item: item, (taken.append(item) or item for item in range(100)))  # type: ignore[func-returns-value]
     assert next(found) == 0
@@ -59,7 +59,7 @@ def test_work_ahead_takes_few_items_at_a_time(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("source", [False, True], ids=["work", "items"])
 def test_nothing_is_at_work_after_an_error(source: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_given", lambda: 2)
+    monkeypatch.setattr(threads, "_given_threads", lambda: 2)
     begun: list[int] = []
     ended: list[int] = []
 

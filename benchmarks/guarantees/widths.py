@@ -24,7 +24,7 @@ from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.sequences import confidence_sequence
 from o2pl.evaluation.support import support_of
 from o2pl.evaluation.unshown import Side
-from o2pl.evaluation.values import columns_of
+from o2pl.evaluation.values import columns_for_values
 from o2pl.learners.targets import as_target
 
 WIDTHS = Path(__file__).parents[2] / "docs" / "guarantees-widths.json"
@@ -78,7 +78,7 @@ def _terms(world: World, n: int, seed: int, both: bool) -> tuple[Gains, float]:
     targets = [as_target(policy, log) for policy in ((case.policy, case.baseline) if both else (case.policy,))]
     sides = [
         Side(target, column.inputs, sign)
-        for target, column, sign in zip(targets, columns_of(log, targets, model), (1, -1), strict=False)
+        for target, column, sign in zip(targets, columns_for_values(log, targets, model), (1, -1), strict=False)
     ]
     assert one is not None
     return gains_of(log, sides, model, support_of(log), True), one.high - one.low

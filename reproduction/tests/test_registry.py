@@ -13,7 +13,7 @@ from o2pl import O2PL
 from o2pl.errors import InvalidInput
 from o2pl.simulation import units
 from o2pl.simulation.experiment import Experiment, Options
-from o2pl.simulation.units import COLUMNS, checkpoints
+from o2pl.simulation.units import COLUMNS, checkpoints_of_unit
 from o2pl.simulation.worlds import WORLDS
 from o2pl_reproduction.registry import EXPERIMENTS
 from o2pl_reproduction.studies.classification import CLASSIFICATION
@@ -110,7 +110,7 @@ def test_exploration_scales_with_the_rewards():
 
 @pytest.mark.parametrize("n", [1, 7, 99, 100, 101, 1797, 10_000])
 def test_checkpoints_are_rounds_in_order_and_end_at_the_last(n: int):
-    at = checkpoints(n)
+    at = checkpoints_of_unit(n)
     assert at[-1] == n
     assert 1 <= at[0] <= max(1, -(-n // 100))
     assert len(at) == min(n, 100)

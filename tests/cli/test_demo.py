@@ -16,8 +16,8 @@ def test_it_prints_the_path_of_the_page_and_what_is_left_out(tmp_path: Path, mon
         say("1/4 learn")
         return out / "index.html"
 
-    monkeypatch.setattr(story, "tell", tell)
-    monkeypatch.setattr(demo, "missing", lambda name: ["uvicorn"] if name == "serve" else [])
+    monkeypatch.setattr(story, "tell_story", tell)
+    monkeypatch.setattr(demo, "missing_extra", lambda name: ["uvicorn"] if name == "serve" else [])
     done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert done.stdout == f"page: {tmp_path / 'index.html'}\n"

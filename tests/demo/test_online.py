@@ -14,7 +14,7 @@ def test_learners_meet_the_same_rounds_and_learn(monkeypatch: pytest.MonkeyPatch
     assert said == [f"{name} learns" for name in LEARNERS]
     assert found.mean(BANDIT) > found.mean(UNIFORM) + 0.2
     assert abs(found.mean(UNIFORM) - 0.1) < 0.07
-    monkeypatch.setattr(online, "missing", lambda name: ["vowpalwabbit"])
+    monkeypatch.setattr(online, "missing_extra", lambda name: ["vowpalwabbit"])
     monkeypatch.setattr(online, "LEARNERS", dict.fromkeys((VW, UNIFORM), LEARNERS[UNIFORM]))
     without = learn_online(300, 1, said.append)
     assert list(without.rewards) == [UNIFORM]

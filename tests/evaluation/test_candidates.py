@@ -10,7 +10,7 @@ from tests.evaluation.cases import LOGGER, MEANS, dropped_log, log_of, policy
 
 import o2pl
 from o2pl import Candidates, InvalidInput, evaluate
-from o2pl.evaluation.candidates import as_candidates, more_rows
+from o2pl.evaluation.candidates import as_candidates, more_rows_for_candidates
 from o2pl.theory.inequality import refutes
 
 
@@ -108,8 +108,8 @@ def test_few_rows_leave_it_open_and_say_how_many_more() -> None:
         assert decided is not None
         ratios.append(predicted / decided)
     assert 1 / 3 < np.median(ratios) < 3
-    assert more_rows(0.1, 0.2, 100) == pytest.approx(100 * (1.1 * 4 - 1))
-    assert more_rows(0.0, 0.2, 100) == np.inf
+    assert more_rows_for_candidates(0.1, 0.2, 100) == pytest.approx(100 * (1.1 * 4 - 1))
+    assert more_rows_for_candidates(0.0, 0.2, 100) == np.inf
     same = evaluate(log_of(150), [policy, policy])
     assert "no reasonable number of rows" in same.verdict
 

@@ -21,11 +21,11 @@ from o2pl.evaluation.estimators import (
     EstimatorInput,
     EstimatorSettings,
     Stream,
-    balanced_weights,
+    balanced_estimator_weights,
     estimate,
     estimator_input,
-    row_values,
-    value_of,
+    estimator_rows,
+    estimator_value,
 )
 from o2pl.objectives import Control, PessimisticLog, Phi
 from o2pl.objectives.weights import policy_weights
@@ -101,7 +101,7 @@ def test_the_error_is_that_of_leaving_rows_out(name: str) -> None:
     jackknife = math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
     smooth = name in ("snips", "sndr", "pessimistic")
     assert estimate(name, columns, TUNING).error == pytest.approx(jackknife, rel=0.02 if smooth else 1e-9)
-    values = row_values(name, columns, TUNING)
+    values = estimator_rows(name, columns, TUNING)
     assert values.std(ddof=1) / math.sqrt(n) == pytest.approx(estimate(name, columns, TUNING).error, rel=1e-9)
     assert values.mean() == pytest.approx(estimate(name, columns, TUNING).value, rel=1e-9)
 
@@ -116,15 +116,15 @@ def test_row_weights_are_rows_that_come_again(name: str) -> None:
     found = estimate(name, weighted, TUNING)
     expected = estimate(name, repeated, TUNING)
     assert found.value == pytest.approx(expected.value, rel=1e-12)
-    assert value_of(name, weighted, TUNING) == pytest.approx(expected.value, rel=1e-12)
+    assert estimator_value(name, weighted, TUNING) == pytest.approx(expected.value, rel=1e-12)
     assert found.error > expected.error  # the same rows again are no news
     without = [
-        value_of(name, EstimatorInput(*(None if c is None else np.delete(c, s) for c in weighted)), TUNING)
+        estimator_value(name, EstimatorInput(*(None if c is None else np.delete(c, s) for c in weighted)), TUNING)
         for s in range(300)
     ]
     jackknife = math.sqrt(299 / 300 * ((np.array(without) - np.mean(without)) ** 2).sum())
     assert found.error == pytest.approx(jackknife, rel=0.03)
-    values = row_values(name, weighted, TUNING)
+    values = estimator_rows(name, weighted, TUNING)
     assert values.mean() == pytest.approx(found.value, rel=1e-9)
     assert values.std(ddof=1) / math.sqrt(300) == pytest.approx(found.error, rel=1e-9)
 
@@ -179,7 +179,7 @@ def test_weights_over_the_mixture_of_loggers() -> None:
     loggers, by_logger, likely = g.integers(3, size=50), g.random((50, 3)), g.random(50)
     shares = [np.mean(loggers == j) for j in range(3)]
     slow = [likely[s] / sum(shares[j] * by_logger[s, j] for j in range(3)) for s in range(50)]
-    assert balanced_weights(likely, by_logger, loggers) == pytest.approx(slow, rel=1e-12)
+    assert balanced_estimator_weights(likely, by_logger, loggers) == pytest.approx(slow, rel=1e-12)
 
 
 def test_weights_of_actions_that_are_never_taken_are_0() -> None:

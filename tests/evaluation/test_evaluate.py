@@ -16,7 +16,7 @@ from o2pl.evaluation.estimators import EstimatorInput, estimate
 from o2pl.evaluation.evaluate import Evaluation, evaluate
 from o2pl.evaluation.logs import as_log
 from o2pl.evaluation.reward_models import fit_rewards
-from o2pl.evaluation.values import columns_of
+from o2pl.evaluation.values import columns_for_values
 from o2pl.learners.targets import as_target
 from o2pl.objectives import Phi
 from o2pl.theory.inequality import refutes
@@ -278,7 +278,7 @@ def test_the_pessimistic_value_uses_the_learners_settings() -> None:
     result = evaluate(log, learner)
     assert result.diagnostics.clip == 1.5
     target = as_target(learner, log)
-    modelled = columns_of(log, [target], fit_rewards(log))[0].inputs
+    modelled = columns_for_values(log, [target], fit_rewards(log))[0].inputs
     assert modelled.expected is not None
     assert modelled.played is not None
     cut = np.minimum(target.on(slice(0, 400)).played / log.propensities, 1.5)

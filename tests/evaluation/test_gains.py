@@ -11,11 +11,11 @@ from tests.evaluation.cases import log_of, policy
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.estimators import EstimatorInput
-from o2pl.evaluation.gains import Gains, ends_of, gains_of, gains_of_weights, running
+from o2pl.evaluation.gains import Gains, ends_of_gains, gains_of, gains_of_weights, running_gains
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.support import Support
 from o2pl.evaluation.unshown import Side
-from o2pl.evaluation.values import columns_of
+from o2pl.evaluation.values import columns_for_values
 from o2pl.learners.targets import PolicyRows, as_target
 from o2pl.protocols import Floats
 
@@ -65,7 +65,7 @@ def test_means_over_all_actions_bound_the_truth(seed: int, against: str, hidden:
     given = [one[x]] + ([two[x]] if against == "policy" else ["logged"] if against == "logged" else [])
     targets = [as_target(each, log, f"policy {k}") for k, each in enumerate(given)]
     table = _Table(model, log)
-    inputs = [column.inputs for column in columns_of(log, targets, table)]
+    inputs = [column.inputs for column in columns_for_values(log, targets, table)]
     sides = [Side(target, each, (1, -1)[k]) for k, (target, each) in enumerate(zip(targets, inputs, strict=True))]
     support = Support(lambda contexts: q[contexts[:, 0].astype(int)])
     other = {"nothing": np.zeros_like(q), "policy": two, "logged": q}[against]
@@ -87,7 +87,7 @@ def gains(log: Interactions, predictable: bool = False) -> Gains:
     model = fit_rewards(log)
     targets = [as_target(policy, log), as_target("logged", log)]
     own, other = (
-        Side(target, one.inputs) for target, one in zip(targets, columns_of(log, targets, model), strict=True)
+        Side(target, one.inputs) for target, one in zip(targets, columns_for_values(log, targets, model), strict=True)
     )
     return gains_of(log, [own, other._replace(sign=-1)], model, None, predictable)
 
@@ -99,14 +99,14 @@ def test_parts_give_the_interval_of_the_whole() -> None:
     added = parts[0]
     for one in parts[1:]:
         added = added.added(one)
-    one, two = ends_of(found.sums, 0.05), ends_of(added, 0.05)
+    one, two = ends_of_gains(found.sums, 0.05), ends_of_gains(added, 0.05)
     np.testing.assert_allclose(one[:3], two[:3], atol=1e-9)
     assert one.kind == two.kind == "normal, with skew"
 
 
 def test_the_running_interval_ends_where_the_bound_is() -> None:
     found = gains(log_of(400))
-    sequence, ends = running(found, 0.1), ends_of(found.sums, 0.1, at_any_time=True)
+    sequence, ends = running_gains(found, 0.1), ends_of_gains(found.sums, 0.1, at_any_time=True)
     assert (sequence.lower[-1], sequence.upper[-1]) == pytest.approx((ends.low, ends.high), abs=1e-6)
     kind: Kind = "betting, at any time"
     assert ends.kind == kind
@@ -118,7 +118,7 @@ def test_without_other_probabilities_what_the_log_leaves_no_room_for_is_hidden()
     inputs = EstimatorInput(log.rewards, 0.25 / log.propensities)
     found = gains_of(log, [Side(target, inputs)], None, None)
     assert found.sums.unshown == pytest.approx(0.75 / 3)
-    low, high = ends_of(found.sums, 0.05)[1:3]
+    low, high = ends_of_gains(found.sums, 0.05)[1:3]
     assert high - low > 0.25
 
 
@@ -131,7 +131,7 @@ def test_rows_that_a_policy_gives_up_are_those_that_must_surprise() -> None:
     np.testing.assert_allclose(found.whole, weights - 1)
     assert found.sums.lower.surprises > 12  # of the rows that are kept
     assert found.sums.surprised < 2
-    ends = ends_of(found.sums, 0.05)
+    ends = ends_of_gains(found.sums, 0.05)
     assert (ends.kind, ends.low < 0 < ends.high) == ("betting", True)
 
 
@@ -144,27 +144,31 @@ def test_what_one_more_row_could_do_is_not_left_to_a_normal_bound() -> None:
     W = weights - 1
     assert down == pytest.approx((W @ W) / np.abs(W).sum() * (hidden.sums.far[1] - hidden.sums.far[0]) / 400)
     assert hidden.sums.far[1] > 0.89 > 0.02 > hidden.sums.far[0]
-    assert ends_of(hidden.sums, 0.05).kind == "betting"
-    assert ends_of(gains_of_weights(near, None, [(1, weights), (-1, None)]).sums, 0.05).kind == "normal, with skew"
+    assert ends_of_gains(hidden.sums, 0.05).kind == "betting"
+    assert (
+        ends_of_gains(gains_of_weights(near, None, [(1, weights), (-1, None)]).sums, 0.05).kind == "normal, with skew"
+    )
     shown = gains_of_weights((g.random(400) < 0.5) * 1.0, (0, 1), [(1, weights), (-1, None)])
     assert shown.sums.unseen == pytest.approx((0, 0))
-    assert ends_of(shown.sums, 0.05).kind == "normal, with skew"
+    assert ends_of_gains(shown.sums, 0.05).kind == "normal, with skew"
 
 
 def test_rewards_and_weights_alone() -> None:
     g = np.random.default_rng(0)
     weights, rewards = g.choice([0.5, 2.0], size=2000, p=[2 / 3, 1 / 3]), (g.random(2000) < 0.3) * 4.0
     found = gains_of_weights(rewards, (0, 4), [(1, weights), (-1, None)])
-    ends = ends_of(found.sums, 0.05)
+    ends = ends_of_gains(found.sums, 0.05)
     assert ends.low < 0 < ends.high
     assert ends.estimate == pytest.approx((weights - 1) @ (rewards - rewards.mean()) / 2000)
-    assert ends_of(gains_of_weights(rewards, (0, 4), [(1, None)]).sums, 0.05).estimate == pytest.approx(rewards.mean())
+    assert ends_of_gains(gains_of_weights(rewards, (0, 4), [(1, None)]).sums, 0.05).estimate == pytest.approx(
+        rewards.mean()
+    )
     overflowed = gains_of_weights(rewards, None, [(1, np.r_[np.inf, weights[1:]])])
-    assert ends_of(overflowed.sums, 0.05)[1:3] == (-np.inf, np.inf)
+    assert ends_of_gains(overflowed.sums, 0.05)[1:3] == (-np.inf, np.inf)
 
 
 def test_an_unknown_range_and_hidden_decisions_leave_everything_open() -> None:
     log = log_of(300, reward_range=None)
-    assert np.isfinite(ends_of(gains(log).sums, 0.05)[1:3]).all()
+    assert np.isfinite(ends_of_gains(gains(log).sums, 0.05)[1:3]).all()
     bad = log.changed(propensities=np.where(np.arange(300) < 50, 1.0, log.propensities))
-    assert ends_of(gains(bad).sums, 0.05)[1:3] == (-np.inf, np.inf)
+    assert ends_of_gains(gains(bad).sums, 0.05)[1:3] == (-np.inf, np.inf)

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from o2pl.evaluation import judgement
-from o2pl.evaluation.judgement import Judgement, advice, among_candidates, deploying, judge, of_candidate
+from o2pl.evaluation.judgement import (
+    Judgement,
+    judge,
+    judge_deploying,
+    judged_among_candidates,
+    judgement_advice,
+    judgement_of_candidate,
+)
 
 
 def judged(low: float, high: float, **changes: Any) -> Judgement:
@@ -37,10 +44,10 @@ def test_the_four_verdicts() -> None:
 
 
 def test_deploying() -> None:
-    assert deploying(judged(0.1, 0.3))
-    assert "appears to be worse" in deploying(judged(-0.3, 0.1)).reason
-    assert "above -0.1 with confidence: more rows" in deploying(judged(-0.2, 0.4), 0.1).reason
-    assert "hardly shows 30%" in deploying(judged(-0.1, 0.3, unsupported=0.3)).reason
+    assert judge_deploying(judged(0.1, 0.3))
+    assert "appears to be worse" in judge_deploying(judged(-0.3, 0.1)).reason
+    assert "above -0.1 with confidence: more rows" in judge_deploying(judged(-0.2, 0.4), 0.1).reason
+    assert "hardly shows 30%" in judge_deploying(judged(-0.1, 0.3, unsupported=0.3)).reason
 
 
 # -- one place
@@ -94,15 +101,15 @@ def test_who_makes_a_judgement_asks_judge() -> None:
 
 def test_what_several_candidates_are_told() -> None:
     ahead, open_ = judged(0.1, 0.4), judged(-0.2, 0.4)
-    assert of_candidate(None, None) == "leads"
-    assert of_candidate(ahead, 1200) == "worse with confidence since row 1,200"
-    assert of_candidate(open_, None) == "may be the best"
-    assert of_candidate(judged(-0.2, 0.4, doubt="rows repeat"), None) == "cannot be judged"
+    assert judgement_of_candidate(None, None) == "leads"
+    assert judgement_of_candidate(ahead, 1200) == "worse with confidence since row 1,200"
+    assert judgement_of_candidate(open_, None) == "may be the best"
+    assert judgement_of_candidate(judged(-0.2, 0.4, doubt="rows repeat"), None) == "cannot be judged"
     names = [f"p{k}" for k in range(7)]
-    assert among_candidates(names[:1], 3, 0.95, "", "") == "p0 is the best of 3, with 95% confidence at any time"
-    assert among_candidates(names, 9, 0.975, "", "wait") == (
+    assert judged_among_candidates(names[:1], 3, 0.95, "", "") == "p0 is the best of 3, with 95% confidence at any time"
+    assert judged_among_candidates(names, 9, 0.975, "", "wait") == (
         "p0, p1, p2, p3, p4 and 2 more may each be the best; 2 worse with 97.5% confidence at any time; wait"
     )
-    assert among_candidates(names, 9, 0.975, "rows repeat", "wait") == "no conclusion: rows repeat"
-    assert advice("it is so", 0.1) == "it is so, by at least 0.1000: deploy it"
-    assert advice("it is open", None, "It stays") == "it is open: keep the incumbent. It stays"
+    assert judged_among_candidates(names, 9, 0.975, "rows repeat", "wait") == "no conclusion: rows repeat"
+    assert judgement_advice("it is so", 0.1) == "it is so, by at least 0.1000: deploy it"
+    assert judgement_advice("it is open", None, "It stays") == "it is open: keep the incumbent. It stays"

@@ -14,7 +14,7 @@ import o2pl
 from o2pl import InvalidInput
 from o2pl.data.contexts import SparseRows
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.evaluation.logs import as_log, common_features, with_numbers
+from o2pl.evaluation.logs import as_log, common_features_of_log, numeric_log
 
 
 def test_four_columns_and_their_range() -> None:
@@ -93,14 +93,14 @@ def test_action_sets_of_dictionaries() -> None:
 
 def test_sparse_rows_as_few_columns() -> None:
     few = SparseRows(np.array([7, 9, 7], np.int32), np.array([1, 2, 3], np.float32), np.array([0, 2, 3]), 64)
-    np.testing.assert_array_equal(common_features(few), [[1, 2], [3, 0]])  # the commonest first
+    np.testing.assert_array_equal(common_features_of_log(few), [[1, 2], [3, 0]])  # the commonest first
     indices = np.r_[np.arange(1000), np.arange(10)].astype(np.int32)
     many = SparseRows(indices, np.ones(1010, np.float32), np.arange(0, 1011, 10), 1024)
-    dense = common_features(many)
+    dense = common_features_of_log(many)
     assert dense.shape == (101, 64)
     assert dense.sum() == 1010  # nothing is lost
     np.testing.assert_array_equal(dense[100, :10], np.ones(10))
     empty = SparseRows(np.empty(0, np.int32), np.empty(0, np.float32), np.zeros(3, np.int64), 64)
-    assert common_features(empty).shape == (2, 1)
+    assert common_features_of_log(empty).shape == (2, 1)
     log = o2pl.Interactions(np.ones((2, 1)), [0, 1], [0, 1], [0.5, 0.5])
-    assert with_numbers(log) is log
+    assert numeric_log(log) is log

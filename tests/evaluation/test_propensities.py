@@ -9,7 +9,7 @@ import o2pl
 from o2pl import ActionSets, InvalidInput
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.propensities import deterministic, estimate_propensities
+from o2pl.evaluation.propensities import deterministic_propensities, estimate_propensities
 
 
 def softmax_log(n: int = 4000, strength: float = 1.0, seed: int = 0) -> tuple[Interactions, np.ndarray]:
@@ -30,7 +30,7 @@ def test_estimates_are_near_the_truth_and_calibrated() -> None:
     assert found.has_propensities
     assert np.sqrt(np.mean((found.propensities - truth) ** 2)) < 0.03
     assert propensity_calibration(found).p_value > 0.01
-    assert not deterministic(found.propensities, False)
+    assert not deterministic_propensities(found.propensities, False)
     o2pl.O2PL(3, random_state=0).fit(found)
     for wrong in (lambda: o2pl.Bandit(3).fit(log), lambda: o2pl.Bandit(3).fit((*tuple(log)[:3], None))):
         with pytest.raises(InvalidInput, match="found no propensities"):
@@ -47,13 +47,13 @@ def test_no_row_is_predicted_from_itself() -> None:
 
 def test_a_log_whose_contexts_decide_its_actions_is_seen_through() -> None:
     log, _ = softmax_log(strength=200.0)
-    assert deterministic(estimate_propensities(log).propensities, False)
+    assert deterministic_propensities(estimate_propensities(log).propensities, False)
     greedy, _ = softmax_log(strength=200.0)  # the same, but 2 % of the rows by chance
     actions = np.where(np.arange(4000) % 50 == 0, (greedy.actions + np.arange(4000) // 50) % 3, greedy.actions)
     some = Interactions(greedy.contexts, actions, greedy.rewards, None)
-    assert not deterministic(estimate_propensities(some).propensities, False)
+    assert not deterministic_propensities(estimate_propensities(some).propensities, False)
     single = Interactions(log.contexts, np.zeros(4000, int), log.rewards, None, n_actions=3)
-    assert deterministic(estimate_propensities(single).propensities, False)
+    assert deterministic_propensities(estimate_propensities(single).propensities, False)
 
 
 def test_real_actions_and_action_sets() -> None:

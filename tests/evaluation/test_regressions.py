@@ -9,11 +9,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import o2pl
 from o2pl.evaluation.regressions import (
     Link,
-    calibrated_level,
-    fit_group,
-    pooled_means,
-    slope_evidence,
-    sums_outside,
+    fit_regression_group,
+    regression_level,
+    regression_pooled_means,
+    regression_slope_evidence,
+    regression_sums_outside,
 )
 
 FOLDS = 3
@@ -27,9 +27,9 @@ def rows(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def test_linear_slopes_are_those_of_a_ridge_with_a_free_intercept() -> None:
     X, noise, folds = rows()
     y = 0.2 * X[:, 0] + noise
-    sums = sums_outside(X, y, folds, FOLDS)
+    sums = regression_sums_outside(X, y, folds, FOLDS)
     link = Link(False, -10, 10)
-    fitted = fit_group(X, y, folds, sums, sums.mean, np.full(FOLDS, 7.0), link)
+    fitted = fit_regression_group(X, y, folds, sums, sums.mean, np.full(FOLDS, 7.0), link)
     for fold in range(FOLDS):
         model = Ridge(alpha=7.0).fit(X[folds != fold], y[folds != fold])
         np.testing.assert_allclose(fitted.slopes[fold], model.coef_, rtol=1e-8)
@@ -39,8 +39,8 @@ def test_linear_slopes_are_those_of_a_ridge_with_a_free_intercept() -> None:
 def test_logistic_slopes_are_those_of_a_logistic_regression_with_a_free_intercept() -> None:
     X, noise, folds = rows()
     y = (noise < 1 / (1 + np.exp(1 - 3 * X[:, 0]))) * 1.0  # steep: Newton's first step alone would not do
-    sums = sums_outside(X, y, folds, FOLDS)
-    fitted = fit_group(X, y, folds, sums, sums.mean, np.full(FOLDS, 0.5), Link(True, 0, 1))
+    sums = regression_sums_outside(X, y, folds, FOLDS)
+    fitted = fit_regression_group(X, y, folds, sums, sums.mean, np.full(FOLDS, 0.5), Link(True, 0, 1))
     for fold in range(FOLDS):
         model = LogisticRegression(C=2.0, tol=1e-10, max_iter=1000).fit(X[folds != fold], y[folds != fold])
         np.testing.assert_allclose(fitted.slopes[fold], model.coef_[0], atol=1e-4)
@@ -51,7 +51,7 @@ def test_logistic_slopes_are_those_of_a_logistic_regression_with_a_free_intercep
 def test_the_mean_prediction_is_the_mean_asked_for(link: Link) -> None:
     scores = np.random.default_rng(0).normal(size=500) * 2
     for mean in (0.001, 0.3, 0.9):
-        level = calibrated_level(scores, mean, link)
+        level = regression_level(scores, mean, link)
         assert link.reward(level + scores).mean() == pytest.approx(mean, abs=1e-9)
 
 
@@ -77,8 +77,8 @@ def test_the_size_of_the_slopes_is_found_from_the_rows(logistic: bool) -> None:
         X, folds = g.normal(size=(300, 4)), np.arange(300) % FOLDS
         scores = X @ (spread * g.normal(size=4))
         y = (g.random(300) < 1 / (1 + np.exp(-scores))) * 1.0 if logistic else scores + g.normal(size=300)
-        sums = sums_outside(X, y, folds, FOLDS)
-        found = slope_evidence(sums, sums.variance if logistic else np.ones(FOLDS), logistic)
+        sums = regression_sums_outside(X, y, folds, FOLDS)
+        found = regression_slope_evidence(sums, sums.variance if logistic else np.ones(FOLDS), logistic)
         excess, unit = excess + found.excess, unit + found.unit
     np.testing.assert_allclose(excess / unit, spread**2, rtol=0.3)
 
@@ -87,8 +87,8 @@ def test_slopes_that_are_not_there_are_not_fitted() -> None:
     g = np.random.default_rng(3)
     X, folds = g.normal(size=(200, 6)), np.arange(200) % FOLDS
     y = (np.arange(200) % 10 == 0) * 1.0
-    sums = sums_outside(X, y, folds, FOLDS)
-    fitted = fit_group(X, y, folds, sums, sums.mean, np.full(FOLDS, np.inf), Link(True, 0, 1))
+    sums = regression_sums_outside(X, y, folds, FOLDS)
+    fitted = fit_regression_group(X, y, folds, sums, sums.mean, np.full(FOLDS, np.inf), Link(True, 0, 1))
     assert not fitted.slopes.any()
     np.testing.assert_allclose(Link(True, 0, 1).reward(fitted.levels), sums.mean)
 
@@ -100,10 +100,10 @@ def test_means_of_few_rewards_lean_on_all_actions_and_others_stand() -> None:
     def sums(n: int, rewards: int) -> object:
         y = np.zeros(n)
         y[:rewards] = 1
-        return sums_outside(g.normal(size=(n, 1)), y, np.arange(n) % 2, 2)
+        return regression_sums_outside(g.normal(size=(n, 1)), y, np.arange(n) % 2, 2)
 
     often, rare = sums(1000, 300), sums(10, 2)
-    found = pooled_means([often, rare, sums(1000, 300), sums(1000, 320)], link)  # type: ignore[list-item]
+    found = regression_pooled_means([often, rare, sums(1000, 300), sums(1000, 320)], link)  # type: ignore[list-item]
     np.testing.assert_array_equal(found[0], often.mean)  # type: ignore[attr-defined]
     assert np.all(found[1] > rare.mean + 0.05)  # type: ignore[attr-defined]
     assert np.all(found[1] < 0.32)

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from o2pl import ActionSets, GaussianO2PL
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.reward_models import fit_rewards
-from o2pl.evaluation.values import columns_of
+from o2pl.evaluation.values import columns_for_values
 from o2pl.features import Standardise
 from o2pl.learners.targets import as_target
 
@@ -86,7 +86,7 @@ def test_dr_is_never_worse_than_ips_by_more_than_noise() -> None:
         rewards = (g.random(1500) < means[actions]) * 1.0
         log = Interactions(g.normal(size=(1500, 3)), actions, rewards, shares[actions], reward_range=(0, 1))
         target = as_target(np.full((1500, int(log.n_actions or 0)), 1 / int(log.n_actions or 1)), log)
-        found = columns_of(log, [target], fit_rewards(log))[0].inputs
+        found = columns_for_values(log, [target], fit_rewards(log))[0].inputs
         assert found.expected is not None
         assert found.played is not None
         weights = found.weights
@@ -112,14 +112,14 @@ def test_expected_reward_of_a_policy_is_the_weighted_sum() -> None:
     log = discrete_log()
     probabilities = np.random.default_rng(1).dirichlet(np.ones(3), 300)
     model = fit_rewards(log)
-    found = columns_of(log, [as_target(probabilities, log)], model)[0].inputs
+    found = columns_for_values(log, [as_target(probabilities, log)], model)[0].inputs
     assert found.expected is not None
     assert found.played is not None
     m = model.all_actions(slice(0, 300))
     slow = [sum(probabilities[s, a] * m[s, a] for a in range(3)) for s in range(300)]
     np.testing.assert_allclose(found.expected, slow)
     assert (
-        columns_of(log, [as_target("logged", log)], model)[0].inputs.expected is None
+        columns_for_values(log, [as_target("logged", log)], model)[0].inputs.expected is None
     )  # π of other actions is not known
 
 
@@ -128,7 +128,7 @@ def test_actions_that_the_log_does_not_know_are_worth_the_mean() -> None:
     probabilities = np.zeros((300, 5))
     probabilities[:, 4] = 1
     model = fit_rewards(log)
-    found = columns_of(log, [as_target(probabilities, log)], model)[0].inputs
+    found = columns_for_values(log, [as_target(probabilities, log)], model)[0].inputs
     assert found.expected is not None
     assert found.played is not None
     np.testing.assert_allclose(found.expected, model.means[model.folds])
@@ -147,7 +147,7 @@ def test_real_valued_actions_are_integrated_exactly() -> None:
     )
     model = fit_rewards(log, penalty=1e-6)
     target = as_target(learner, log)
-    found = columns_of(log, [target], model)[0].inputs
+    found = columns_for_values(log, [target], model)[0].inputs
     assert found.expected is not None
     assert found.played is not None
     mean = learner.predict(contexts)
@@ -171,7 +171,7 @@ def test_action_sets() -> None:
     played = sets.values[sets.offsets[:-1] + actions]
     log = Interactions(sets, actions, played[:, 0] * 2.0, 1 / sizes)
     model = fit_rewards(log, penalty=1e-6)
-    found = columns_of(log, [as_target("uniform", log)], model)[0].inputs
+    found = columns_for_values(log, [as_target("uniform", log)], model)[0].inputs
     assert found.expected is not None
     assert found.played is not None
     slow = [sets.values[sets.offsets[s] : sets.offsets[s + 1], 0].mean() * 2 for s in range(300)]

@@ -7,7 +7,7 @@ from tests.evaluation.cases import log_of, policy
 
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
-from o2pl.evaluation.values import columns_of
+from o2pl.evaluation.values import columns_for_values
 from o2pl.learners.targets import as_target
 
 
@@ -18,7 +18,7 @@ def test_later_rows_do_not_matter() -> None:
     for one in (log, other):
         model = running_rewards(one)
         assert model is not None
-        found.append(columns_of(one, [as_target(policy, one)], model)[0].inputs)
+        found.append(columns_for_values(one, [as_target(policy, one)], model)[0].inputs)
     np.testing.assert_array_equal(found[0].played[:256], found[1].played[:256])
     np.testing.assert_array_equal(found[0].expected[256:], found[1].expected[256:])  # fitted to the first 256
     assert (found[0].played[:64] == 0.5).all()

@@ -11,8 +11,8 @@ from tests.adapters.inside import run_inside
 from tests.evaluation.cases import log_of, policy
 
 from o2pl import InvalidInput, evaluate
-from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, estimator_input, row_values
-from o2pl.evaluation.slope import slope, tuned
+from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, estimator_input, estimator_rows
+from o2pl.evaluation.slope import slope, slope_tuned
 
 LEVELS = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 4096.0]
 
@@ -60,7 +60,7 @@ def test_the_choice_is_obps(wrong: float, tmp_path: Path) -> None:
     theirs = json.loads(said.splitlines()[-1])
     columns = estimator_input(*given.values())
     for name, setting in (("switch-dr", "switch"), ("dr-shrinkage", "shrinkage")):
-        terms = [row_values(name, columns, EstimatorSettings(**{setting: level})) for level in LEVELS]
+        terms = [estimator_rows(name, columns, EstimatorSettings(**{setting: level})) for level in LEVELS]
         chosen = slope(terms)
         assert [LEVELS[chosen], terms[chosen].mean()] == pytest.approx(theirs[name], rel=1e-9), name
 
@@ -77,14 +77,14 @@ def test_quiet_where_levels_agree_and_unbiased_where_they_do_not() -> None:
 
 def test_levels_of_evaluate() -> None:
     plain = EstimatorSettings.theory(2000)
-    right, wrong = (tuned(plain, estimator_input(*tables(2, off).values())) for off in (0.0, 0.5))
+    right, wrong = (slope_tuned(plain, estimator_input(*tables(2, off).values())) for off in (0.0, 0.5))
     assert right.switch < wrong.switch
     assert right.shrinkage < wrong.shrinkage
     few = EstimatorInput(np.ones(5), np.ones(5), np.ones(5), np.ones(5))
-    assert tuned(plain, few) == plain
-    assert tuned(plain, EstimatorInput(np.ones(50), np.full(50, 2.0))) == plain
+    assert slope_tuned(plain, few) == plain
+    assert slope_tuned(plain, EstimatorInput(np.ones(50), np.full(50, 2.0))) == plain
     same = np.ones(50)
-    assert tuned(plain, EstimatorInput(same, same, same, same)) == plain
+    assert slope_tuned(plain, EstimatorInput(same, same, same, same)) == plain
 
 
 def test_evaluate_uses_them_when_asked() -> None:

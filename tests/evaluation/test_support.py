@@ -6,7 +6,7 @@ import numpy as np
 from tests.evaluation.logged_softmax import softmax_log
 
 from o2pl.data.interactions import Interactions
-from o2pl.evaluation.support import largest_shown, support_of
+from o2pl.evaluation.support import largest_supported_weight, support_of
 
 
 def test_two_actions_are_exact() -> None:
@@ -27,7 +27,7 @@ def test_an_action_that_is_never_played_somewhere_is_hidden_there() -> None:
     log = Interactions(x, actions, np.zeros(3000), q[np.arange(3000), actions], (0, 1), 3)
     support = support_of(log)
     assert support is not None
-    hidden = support.propensities(log, slice(0, 3000))[:, 2] * largest_shown(1 / log.propensities) < 1
+    hidden = support.propensities(log, slice(0, 3000))[:, 2] * largest_supported_weight(1 / log.propensities) < 1
     assert hidden[x[:, 0] > 0.7].mean() > 0.95
     assert hidden[x[:, 0] < 0.5].mean() < 0.02
 
@@ -42,7 +42,7 @@ def test_a_logger_that_explores_uniformly_shows_everything() -> None:
     support = support_of(log)
     assert support is not None
     found = support.propensities(log, slice(0, 5000))
-    assert (found * largest_shown(1 / log.propensities) < 1).mean() < 0.05
+    assert (found * largest_supported_weight(1 / log.propensities) < 1).mean() < 0.05
 
 
 def test_uniform_draws_among_many_actions_show_everything() -> None:
@@ -62,7 +62,7 @@ def test_uniform_draws_among_many_actions_show_everything() -> None:
 
 def test_the_largest_shown_weight() -> None:
     weights = np.r_[np.full(9, 100.0), np.full(991, 2.0)]
-    assert largest_shown(weights) == 6.0  # the tenth largest, times 3
-    assert largest_shown(-weights) == 6.0
-    assert largest_shown(np.full(5, 0.1)) == 3.0
+    assert largest_supported_weight(weights) == 6.0  # the tenth largest, times 3
+    assert largest_supported_weight(-weights) == 6.0
+    assert largest_supported_weight(np.full(5, 0.1)) == 3.0
     assert support_of(Interactions(np.zeros((3, 1)), np.array([0.1, 0.2, 0.3]), np.zeros(3), np.ones(3))) is None

@@ -9,8 +9,8 @@ from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.support import Support
-from o2pl.evaluation.unshown import Side, Unshown, hidden_of, other_mass, unshown_of
-from o2pl.evaluation.values import columns_of
+from o2pl.evaluation.unshown import Side, Unshown, hidden_in_unshown, unshown_of, unshown_other_mass
+from o2pl.evaluation.values import columns_for_values
 from o2pl.learners.targets import as_target
 
 SHOWN = np.array([0.6, 0.39, 0.01])
@@ -18,7 +18,7 @@ SHOWN = np.array([0.6, 0.39, 0.01])
 
 def sides(log: Interactions, what: object = policy) -> list[Side]:
     target = as_target(what, log)
-    return [Side(target, columns_of(log, [target], None)[0].inputs)]
+    return [Side(target, columns_for_values(log, [target], None)[0].inputs)]
 
 
 def test_entries_beyond_the_limit_are_found_and_counted() -> None:
@@ -32,7 +32,7 @@ def test_entries_beyond_the_limit_are_found_and_counted() -> None:
     assert (log.actions[places // 3] != 2).all()
     np.testing.assert_allclose(g, 0.7)
     model = fit_rewards(log)
-    hidden = hidden_of(log, found, model, lambda rewards: rewards)
+    hidden = hidden_in_unshown(log, found, model, lambda rewards: rewards)
     expected = np.where(log.actions != 2, 0.7, 0.0)
     np.testing.assert_allclose(hidden.more, expected)
     np.testing.assert_allclose(hidden.model, expected * model.all_actions(slice(0, 600))[:, 2])
@@ -46,7 +46,7 @@ def test_policies_without_tables_are_bounded_by_what_is_left() -> None:
     assert unshown_of(log, sides(log, played), 30.0, support) is None
     assert unshown_of(log, sides(log), 30.0, None) is None
     assert unshown_of(log, [], 30.0, support) == Unshown(())
-    other = other_mass(log, sides(log, played), 1.1, 0.5)
+    other = unshown_other_mass(log, sides(log, played), 1.1, 0.5)
     rest = np.where(1.1 * (1 - log.propensities) < 0.7, 0.7, 0.0)
     np.testing.assert_allclose(other.more, rest)
     np.testing.assert_allclose(other.model, 0.5 * rest)
@@ -69,5 +69,5 @@ def test_action_sets_are_flat() -> None:
 
     found = unshown_of(log, sides(log, always_last), 1e3, support)
     assert found is not None
-    hidden = hidden_of(log, found, fit_rewards(log), lambda rewards: rewards)
+    hidden = hidden_in_unshown(log, found, fit_rewards(log), lambda rewards: rewards)
     np.testing.assert_array_equal(hidden.more, (actions != sizes - 1) * 1.0)

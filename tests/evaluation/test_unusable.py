@@ -9,11 +9,11 @@ from tests.evaluation.cases import log_of, policy
 import o2pl
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.unusable import arriving, distrust, repetition
+from o2pl.evaluation.unusable import unusable_arrival, unusable_log, unusable_repetition
 
 
 def said(log: Interactions) -> str:
-    return distrust(log, propensity_calibration(log))
+    return unusable_log(log, propensity_calibration(log))
 
 
 def test_a_sound_log_is_trusted() -> None:
@@ -34,11 +34,11 @@ def test_equal_contexts_are_no_repetition() -> None:
     g = np.random.default_rng(0)
     for levels in (1, 4):
         log = log_of(3000).changed(contexts=g.integers(levels, size=(3000, 1)) * 1.0)
-        assert not repetition(log).alarm
+        assert not unusable_repetition(log).alarm
     bandit = o2pl.Bandit(3, exploration=0.1, random_state=0)
     bandit.run((np.zeros((1500, 1)), np.array([[0.2, 0.5, 0.8]]).repeat(1500, axis=0)))
-    assert not repetition(bandit.log_).alarm
-    assert not repetition(log_of(300, propensities=np.ones(300), contexts=np.zeros((300, 1)))).alarm
+    assert not unusable_repetition(bandit.log_).alarm
+    assert not unusable_repetition(log_of(300, propensities=np.ones(300), contexts=np.zeros((300, 1)))).alarm
 
 
 def test_rewards_that_arrive_by_their_value() -> None:
@@ -47,10 +47,10 @@ def test_rewards_that_arrive_by_their_value() -> None:
     order = np.argsort(at, kind="stable")
     late = log[order[at[order] < 1500]]
     assert said(late).startswith("rewards seem to arrive by their value: the first ")
-    assert arriving(late.rewards[::-1].copy()).at_start is False
-    assert not arriving(np.zeros(100))
-    assert not arriving(log.rewards)
-    assert not arriving(np.linspace(0, 1, 10))
+    assert unusable_arrival(late.rewards[::-1].copy()).at_start is False
+    assert not unusable_arrival(np.zeros(100))
+    assert not unusable_arrival(log.rewards)
+    assert not unusable_arrival(np.linspace(0, 1, 10))
 
 
 def test_all_certain() -> None:

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 import o2pl
-from o2pl.explaining.explained import labels
+from o2pl.explaining.explained import explained_labels
 from o2pl.features import Chain, Fourier, Intercept, Standardise
 
 ROUNDS = 150
@@ -226,7 +226,7 @@ def test_names_are_suggested_and_other_learners_are_refused() -> None:
 def test_members_have_names() -> None:
     learner, _ = taught(o2pl.Bandit(3, random_state=0), numbers)
     assert (
-        labels(learner._engine)
+        explained_labels(learner._engine)
         == [
             "linear, competing actions",
             "linear, independent actions",

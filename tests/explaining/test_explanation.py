@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl.explaining.explanation import _log_mean
+from o2pl.explaining.explanation import _log_mean_in_explanation
 
 
 def test_logarithmic_means() -> None:
     for x, y in ((0.3, 0.7), (0.5, 0.5), (1e-3, 0.9), (0.4, 0.4 + 1e-9)):
         expected = x if x == y else (x - y) / math.log(x / y)
-        assert math.exp(_log_mean(math.log(x), math.log(y))) == pytest.approx(expected, rel=1e-5)
-    assert math.isfinite(_log_mean(-2000.0, 0.0))  # where probabilities themselves are 0
+        assert math.exp(_log_mean_in_explanation(math.log(x), math.log(y))) == pytest.approx(expected, rel=1e-5)
+    assert math.isfinite(_log_mean_in_explanation(-2000.0, 0.0))  # where probabilities themselves are 0
 
 
 def test_features_share_products_and_the_most_important_comes_first() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl.explaining.explanation_report import as_html, draw_explanation, heading
+from o2pl.explaining.explanation_report import draw_explanation, explanation_heading, explanation_html
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def explanation() -> o2pl.Explanation:
 
 def test_the_text_has_all_there_is(explanation: o2pl.Explanation) -> None:
     text = str(explanation)
-    assert text.startswith(heading(explanation))
+    assert text.startswith(explanation_heading(explanation))
     for part in (
         "<b>Oslo",
         "in favour of a & b",
@@ -50,7 +50,7 @@ def test_the_page_is_well_formed_and_escaped(explanation: o2pl.Explanation) -> N
         def handle_endtag(self, tag: str) -> None:
             assert self.open.pop() == tag
 
-    page = as_html(explanation)
+    page = explanation_html(explanation)
     reader = Balanced()
     reader.feed(page)
     assert not reader.open

@@ -9,7 +9,7 @@ import pytest
 
 import o2pl
 from o2pl import Member
-from o2pl.explaining.gradients import CLOSE, integrated
+from o2pl.explaining.gradients import CLOSE, integrated_gradients
 from o2pl.features import Standardise
 from o2pl.objectives import Outcome
 from o2pl.oracles import Minibatch
@@ -72,7 +72,9 @@ def test_a_product_is_shared_in_halves() -> None:
         return np.array([1.0, 2.0, -1.0]) + bent
 
     half = 1.5 * z[0] * z[1]
-    np.testing.assert_allclose(integrated(z, scores, slopes), [z[0] + half, 2 * z[1] + half, -z[2]], atol=1e-12)
+    np.testing.assert_allclose(
+        integrated_gradients(z, scores, slopes), [z[0] + half, 2 * z[1] + half, -z[2]], atol=1e-12
+    )
 
 
 @pytest.mark.jax

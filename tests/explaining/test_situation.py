@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import o2pl
-from o2pl.explaining.situation import shown, situation
+from o2pl.explaining.situation import shown_situation, situation
 
 
 def test_rows_of_the_log_are_contexts_too() -> None:
@@ -15,7 +15,7 @@ def test_rows_of_the_log_are_contexts_too() -> None:
     here = situation(words.snapshot(), (words.log_.contexts[:1], None, None, None))
     assert [one.name for one in here.names[0]] == ["id=u0"]
     assert here.probabilities == pytest.approx(words.predict_proba([{"id": "u0"}])[0])
-    assert shown(words.snapshot(), here, 0) == {"id": "u0"}
+    assert shown_situation(words.snapshot(), here, 0) == {"id": "u0"}
 
     items = o2pl.Bandit(random_state=0)
     for _ in range(30):

@@ -6,7 +6,7 @@ import pytest
 from o2pl.data.contexts import ActionSets
 from o2pl.encode.feature_names import Named
 from o2pl.engine.acting import ActingMember
-from o2pl.explaining.terms import Compared, Term, sight, sight_of, terms_of
+from o2pl.explaining.terms import Compared, Term, dense_terms, terms_of, terms_of_plan
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise, UserItems
 from o2pl.features.plan import feature_plan
 from o2pl.policies import ActionWise, FiniteClass, Softmax
@@ -35,7 +35,7 @@ def test_polynomials_are_the_scores(name: str) -> None:
     assert plan is not None
     policy = Softmax(3)
     params = GENERATOR.normal(size=policy.n_params(plan.width))
-    seen = sight_of(plan, params.reshape(3, -1))
+    seen = terms_of_plan(plan, params.reshape(3, -1))
     scores = policy.scores(params, features.transform(state, rows))
     for row in range(5):
         for action in range(3):
@@ -58,7 +58,7 @@ def test_what_is_far_off_is_cut_as_when_acting() -> None:
     assert plan is not None
     far = rows[0].copy()
     far[1] = 1e6
-    assert sight_of(plan, np.ones((1, 5))).standardised(far)[1] == 5
+    assert terms_of_plan(plan, np.ones((1, 5))).standardised(far)[1] == 5
 
 
 def test_users_and_items() -> None:
@@ -69,7 +69,7 @@ def test_users_and_items() -> None:
     member = ActingMember(features, state, ActionWise(), params, None)
     sets = ActionSets(features.transform(state, rows), np.array([0, 100]))
     scores = ActionWise().scores(params, sets)
-    seen = sight(member)
+    seen = dense_terms(member)
     assert seen is not None
     for row in range(5):
         total = sum(float(part.sum()) for part in seen.parts(0, rows[row]))

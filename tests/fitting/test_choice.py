@@ -10,9 +10,9 @@ import o2pl
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import held_out
 from o2pl.evaluation.reward_models import fit_rewards
-from o2pl.evaluation.values import columns_of
+from o2pl.evaluation.values import columns_for_values
 from o2pl.fitting.candidates import Candidate
-from o2pl.fitting.choice import FEW, Fit, fit, held_out_parts
+from o2pl.fitting.choice import FEW, Fit, fit, held_out_parts_for_choice
 from o2pl.theory.inequality import refutes
 
 K, D = 3, 3
@@ -37,16 +37,16 @@ def linear(name="bandit linear competing"):
 
 
 def test_every_row_is_held_out_once_and_a_quarter_of_a_long_log():
-    parts = held_out_parts(100, 0)
+    parts = held_out_parts_for_choice(100, 0)
     assert len(parts) == 3
     assert sorted(np.concatenate([own for own, _ in parts])) == list(range(100))
     for own, rest in parts:
         assert sorted([*own, *rest]) == list(range(100))
-    ((own, rest),) = held_out_parts(FEW, 0)
+    ((own, rest),) = held_out_parts_for_choice(FEW, 0)
     assert len(own) == FEW // 4
     assert not set(own) & set(rest)
     with pytest.raises(InvalidInput, match="found 5 rows, expected at least 6"):
-        held_out_parts(5, 0)
+        held_out_parts_for_choice(5, 0)
 
 
 def test_the_better_learner_is_chosen_and_its_value_is_that_on_fresh_rows():
@@ -70,7 +70,7 @@ def test_values_are_the_doubly_robust_estimate_of_rows_that_were_held_out():
     fixed = Candidate("fixed", o2pl.O2PL(K, policy="linear", penalty=1e6, l2=1e9, random_state=0))  # uniform
     found = fit(log, candidates=[fixed], delta=0.05)
     values, weights, surprises = [], [], []
-    for own, rest in held_out_parts(300, 0):
+    for own, rest in held_out_parts_for_choice(300, 0):
         test, model = log[own], fit_rewards(log[own])
         learner = fixed.made().fit(log[rest])
         pi, m = learner.predict_proba(test.contexts), model.all_actions(slice(0, len(own)))
@@ -136,7 +136,7 @@ def test_large_weights_with_good_surprises_do_not_lower_the_interval():
         log = o2pl.Interactions(contexts, actions, (actions == best) * 1.0, np.full(1500, 0.1), (0, 1))
         candidate = Candidate("linear", o2pl.Bandit(10, policy="linear", random_state=0))
         one = fit(log, candidates=[candidate]).chosen
-        policies = [(candidate.made().fit(log[rest]), own) for own, rest in held_out_parts(1500, 0)]
+        policies = [(candidate.made().fit(log[rest]), own) for own, rest in held_out_parts_for_choice(1500, 0)]
         true = np.mean([pi.predict_proba(contexts[own])[np.arange(500), best[own]] for pi, own in policies])
         missed += not one.low < true < one.high
     assert missed <= 1
@@ -144,9 +144,9 @@ def test_large_weights_with_good_surprises_do_not_lower_the_interval():
 
 def test_weights_that_overflow_leave_everything_open(monkeypatch):
     log, _ = world(300, 3)
-    monkeypatch.setattr(held_out, "columns_of", lambda *given: [
+    monkeypatch.setattr(held_out, "columns_for_values", lambda *given: [
         one._replace(inputs=one.inputs._replace(weights=np.r_[np.inf, one.inputs.weights[1:]]))
-        for one in columns_of(*given)
+        for one in columns_for_values(*given)
     ])  # fmt: skip
     found = fit(log, candidates=[linear()])
     assert (found.chosen.low, found.chosen.high) == (0, 1)

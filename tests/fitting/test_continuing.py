@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import o2pl
 from o2pl.cli import app
 from o2pl.errors import InvalidInput
-from o2pl.fitting.continuing import continued, saved_learner
+from o2pl.fitting.continuing import continued, learner_to_continue
 
 
 def day(number: int, n: int = 300) -> pd.DataFrame:
@@ -68,14 +68,14 @@ def test_what_cannot_go_on_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     learner.snapshot().save("policy.o2pl")
     day(1).to_parquet("log.parquet")
     with pytest.raises(InvalidInput, match="without its log"):
-        saved_learner(Path("policy.o2pl"), None)
+        learner_to_continue(Path("policy.o2pl"), None)
     with pytest.raises(InvalidInput, match=r"expected those of model\.o2pl: 0,1"):
-        saved_learner(Path("model.o2pl"), (0.0, 2.0))
+        learner_to_continue(Path("model.o2pl"), (0.0, 2.0))
     said = run("fit", "log.parquet", "--out", "a.o2pl", "--continue", "model.o2pl", "--candidates", "x", status=2)
     assert "found with another way to fit" in " ".join(said.split())
     o2pl.Bandit(random_state=0).fit(o2pl.read_log(day(0))).save("revenue.o2pl")
     with pytest.raises(InvalidInput, match="as they come"):
-        saved_learner(Path("revenue.o2pl"), (0.0, 2.0))
+        learner_to_continue(Path("revenue.o2pl"), (0.0, 2.0))
     day(1).assign(reward=3.0).to_parquet("other.parquet")
     run("fit", "other.parquet", "--out", "revenue.o2pl", "--continue", "revenue.o2pl")
     assert o2pl.load("revenue.o2pl").log_.rewards.max() == 3

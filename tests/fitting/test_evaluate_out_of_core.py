@@ -16,8 +16,8 @@ import o2pl
 from o2pl.cli import app
 from o2pl.errors import InvalidInput
 from o2pl.fitting import large_logs
-from o2pl.fitting.evaluate_out_of_core import evaluate_out_of_core, on_ray
-from o2pl.fitting.large_logs import sampled
+from o2pl.fitting.evaluate_out_of_core import evaluate_on_ray, evaluate_out_of_core
+from o2pl.fitting.large_logs import sampled_rows_of_large_log
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
 
@@ -39,7 +39,7 @@ def policy(tmp_path: Path) -> Any:
 def test_the_sums_are_those_of_the_rows_outside_the_sample(log: Path, policy: Any) -> None:
     found = evaluate_out_of_core(log, policy, "logged")
     values = {one.name: one for one in found.estimates}
-    rest = np.setdiff1d(np.arange(N), sampled(N, 0))
+    rest = np.setdiff1d(np.arange(N), sampled_rows_of_large_log(N, 0))
     rows = o2pl.read_log(log, reward_range=(0, 1))[rest]
     expected = {one.name: one for one in o2pl.evaluate(rows, policy, baseline="logged").estimates}
     for name in ("ips", "snips", "clipped"):  # without a model, the same
@@ -88,7 +88,7 @@ def test_ray_finds_the_same_though_a_worker_dies(log: Path, policy: Any, ray_clu
             return policy.actions_
 
     here = os.getpid()
-    found = evaluate_out_of_core(log, Deadly(), "uniform", spread=on_ray(ray_cluster))
+    found = evaluate_out_of_core(log, Deadly(), "uniform", spread=evaluate_on_ray(ray_cluster))
     assert killed.exists()
     assert [one.value for one in found.estimates] == pytest.approx([one.value for one in expected.estimates], rel=1e-12)
     assert found.difference.low == pytest.approx(expected.difference.low, rel=1e-9)  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ import o2pl
 from o2pl.errors import InvalidInput
 from o2pl.fitting import large_logs
 from o2pl.fitting.checkpoints import PassCheckpoints
-from o2pl.fitting.fit_out_of_core import bytes_in, fit_out_of_core, free_memory, larger_than
+from o2pl.fitting.fit_out_of_core import core_memory_in, fit_out_of_core, free_core_memory, is_larger_than_core
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
 
@@ -20,21 +20,21 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .ke
     ("text", "size"), [("4GB", 4 * 10**9), ("500 MB", 5 * 10**8), ("1.5GiB", 1.5 * 2**30), ("2g", 2 * 10**9), ("7", 7)]
 )
 def test_an_amount_of_memory(text: str, size: float) -> None:
-    assert bytes_in(text) == size
+    assert core_memory_in(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "much", "4XB", "1.2.3GB", "0"])
 def test_what_is_no_amount_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="expected an amount such as 4GB"):
-        bytes_in(text)
+        core_memory_in(text)
 
 
 def test_parquet_is_compared_with_the_memory_there_is(tmp_path: Path) -> None:
     log = write_parquet(tmp_path / "log", 3000)
-    assert larger_than(log, 100_000)
-    assert not larger_than(log, free_memory())
+    assert is_larger_than_core(log, 100_000)
+    assert not is_larger_than_core(log, free_core_memory())
     (tmp_path / "log.csv").write_text("x,action,reward,propensity\n1,0,1,1\n")
-    assert not larger_than(tmp_path / "log.csv", 1)
+    assert not is_larger_than_core(tmp_path / "log.csv", 1)
 
 
 def test_candidates_are_compared_on_a_sample_and_the_best_learns_from_all(

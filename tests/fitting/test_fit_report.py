@@ -6,7 +6,7 @@ import pytest
 
 from o2pl.evaluation.judgement import judge
 from o2pl.fitting.choice import Fit, Judged
-from o2pl.fitting.fit_report import as_text, improvement_table
+from o2pl.fitting.fit_report import fit_improvement_table, fit_text
 from o2pl.learners.improvement_candidates import Verdict
 
 
@@ -23,13 +23,13 @@ FOUND = Fit(None, GOOD, (GOOD, POOR), 0.5, 3000, 3000, 0.05, ("Something is odd.
 
 
 def test_the_table_has_every_candidate_and_the_logger():
-    lines = as_text(FOUND).splitlines()
+    lines = fit_text(FOUND).splitlines()
     assert lines[0].split() == ["candidate", "estimate", "from", "to", "gain", "at", "least", "eff.", "rows"]
     assert lines[1].split() == ["bandit", "0.8000", "0.7000", "0.9000", "0.3000", "0.2000", "400"]
     assert lines[2].startswith("o2pl linear λ=1 l2=10")
     assert lines[3].split() == ["logging", "policy", "0.5000", "3,000"]
-    assert "chosen: bandit" in as_text(FOUND)
-    assert "with 95% confidence (jointly for all candidates), by at least 0.2000" in as_text(FOUND)
+    assert "chosen: bandit" in fit_text(FOUND)
+    assert "with 95% confidence (jointly for all candidates), by at least 0.2000" in fit_text(FOUND)
     assert lines[-1] == "warning: Something is odd."
 
 
@@ -39,7 +39,7 @@ def test_what_cannot_be_told_apart_is_said():
 
 def test_the_candidates_of_safe_improvement():
     verdicts = [Verdict(False, 0.01, -0.02, 0.3), Verdict(True, 0.02, 0.01, 1.0)]
-    table = improvement_table(verdicts, verdicts[1])
+    table = fit_improvement_table(verdicts, verdicts[1])
     assert table.row_count == 2
     assert list(table.columns[2].cells) == ["-0.0200", "+0.0100"]
 

@@ -11,7 +11,7 @@ import pytest
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
 from o2pl.fitting.checkpoints import PassCheckpoints
-from o2pl.fitting.passes import BlockPasses, Pass, mapped_control
+from o2pl.fitting.passes import BlockPasses, Pass, mapped_control_for_passes
 from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.outcome import Outcome
@@ -75,6 +75,9 @@ def test_the_control_variate_is_that_of_all_rows_at_once(tmp_path: Path) -> None
     expected = ridge_control(features, rows.actions, rows.losses, K, level, 5.0)
     passes = BlockPasses(tmp_path / "control", PassCheckpoints(tmp_path / "work", "x"))
     found = passes.control(given.featurise, rows, K, level, 5.0)
-    for one in (found, mapped_control(tmp_path / "control", K, N)):  # as it is written, and as workers read it
+    for one in (
+        found,
+        mapped_control_for_passes(tmp_path / "control", K, N),
+    ):  # as it is written, and as workers read it
         np.testing.assert_allclose(one.by_action, expected.by_action, atol=1e-6)
         np.testing.assert_allclose(one.played, expected.played, atol=1e-6)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from o2pl.formats import blocks
-from o2pl.formats.blocks import blocks_of, numbered, texts_at
+from o2pl.formats.blocks import blocks_of, numbered_blocks, texts_in_block
 
 
 @pytest.mark.parametrize("mark", [b"\n", b"\n\n"])
@@ -33,16 +33,16 @@ def test_lines_of_blocks_are_numbered() -> None:
     generator = np.random.default_rng(0)
     texts = [(10 * generator.integers(0, 2, n)).astype(np.uint8).tobytes() for n in (0, 1, 63, 64, 65, 300, 40_000)]
     texts.append(b"\n" * 40_000)
-    found = list(numbered(texts))
+    found = list(numbered_blocks(texts))
     assert [block.lines for block in found] == [text.count(b"\n") for text in texts]
     assert [block.first for block in found] == [1 + b"".join(texts[:k]).count(b"\n") for k in range(len(texts))]
 
 
 def test_columns_of_text() -> None:
     data = np.frombuffer("Rom, é, Oslo".encode(), np.uint8)
-    apart = texts_at(pa, data, np.array([[5, 7], [-1, -1], [0, 3], [3, 3]]))
+    apart = texts_in_block(pa, data, np.array([[5, 7], [-1, -1], [0, 3], [3, 3]]))
     assert apart.to_pylist() == ["é", None, "Rom", ""]
-    assert texts_at(pa, data, np.array([[0, 3], [3, 5], [5, 7]])).to_pylist() == ["Rom", ", ", "é"]
-    assert texts_at(pa, data, np.zeros((0, 2), np.int64)).to_pylist() == []
+    assert texts_in_block(pa, data, np.array([[0, 3], [3, 5], [5, 7]])).to_pylist() == ["Rom", ", ", "é"]
+    assert texts_in_block(pa, data, np.zeros((0, 2), np.int64)).to_pylist() == []
     with pytest.raises(pa.ArrowInvalid):
-        texts_at(pa, data, np.array([[5, 6]]))
+        texts_in_block(pa, data, np.array([[5, 6]]))

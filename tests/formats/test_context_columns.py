@@ -15,7 +15,7 @@ from pyarrow import parquet
 import o2pl
 from o2pl import InvalidInput
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.files import read_tables, write_tables
+from o2pl.formats.files import read_file_tables, write_file_tables
 
 N = 60
 G = np.random.default_rng(0)
@@ -36,7 +36,7 @@ def test_actions_beside_a_context(form: str, tmp_path: Path) -> None:
     given = ACTIONS if form == "structures" else [json.dumps(each) for each in ACTIONS]
     path = written(tmp_path / "log.parquet", context=shared, actions=given)
     if form in ("csv", "dsjson"):
-        write_tables(tmp_path / f"again.{form}", read_tables(path, BadRows("log")))
+        write_file_tables(tmp_path / f"again.{form}", read_file_tables(path, BadRows("log")))
         path = tmp_path / f"again.{form}"
     log = o2pl.read_log(path)
     assert log.kind == "dictionaries"

@@ -17,8 +17,8 @@ from o2pl import InvalidInput
 from o2pl.encode.sets import split_set
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
-from o2pl.formats.dsjson_table import Lines, scan_lines
-from o2pl.formats.log_tables import log_of
+from o2pl.formats.dsjson_table import Lines, scan_dsjson_for_table
+from o2pl.formats.log_tables import log_of_table
 
 pytest.importorskip("msgspec")
 
@@ -112,12 +112,14 @@ BAD: dict[str, tuple[Any, str]] = {
 @pytest.fixture(params=[False, True], ids=["line by line", "compiled"])
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both readers, whatever the size."""
-    monkeypatch.setattr("o2pl.formats.dsjson.scan_lines", scan_lines if request.param else left_to_the_slow_reader)
+    monkeypatch.setattr(
+        "o2pl.formats.dsjson.scan_dsjson_for_table", scan_dsjson_for_table if request.param else left_to_the_slow_reader
+    )
 
 
 def left_to_the_slow_reader(block: bytes, hashed: bool = False) -> Lines:
-    """As `scan_lines` of lines that are all unusual."""
-    found = scan_lines(block, hashed)
+    """As `scan_dsjson_for_table` of lines that are all unusual."""
+    found = scan_dsjson_for_table(block, hashed)
     return found._replace(fine=np.zeros_like(found.fine))
 
 
@@ -138,7 +140,7 @@ def test_bad_lines_are_named_and_may_be_left_out(name: str) -> None:
 
 def test_lists_are_learned_from_and_evaluated() -> None:
     """Whoever likes a colour clicks on its items in the first slot; nobody looks at the second."""
-    log = log_of(table_of(slot_events(300)), BadRows("log"), reward_range=(0, 1))
+    log = log_of_table(table_of(slot_events(300)), BadRows("log"), reward_range=(0, 1))
     learner = o2pl.Bandit(random_state=0).fit(log[:400])
     found = o2pl.evaluate_lists(log[400:], learner, baseline="logged", at_any_time=True)
     assert found.n == 100
@@ -153,12 +155,12 @@ def test_lists_are_learned_from_and_evaluated() -> None:
 
 def test_a_log_to_learn_from() -> None:
     made = events(60)
-    log = log_of(table_of(made), BadRows("log"))
+    log = log_of_table(table_of(made), BadRows("log"))
     kept = [e for e in made if "_label_cost" in e and not e.get("_skipLearn")]
     assert len(log) == len(kept)
     assert log.contexts.sizes.tolist() == [len(e["a"]) for e in kept]
     assert log.contexts[0] == kept[0]["c"]
-    slots = log_of(table_of(slot_events(5)), BadRows("log"))
+    slots = log_of_table(table_of(slot_events(5)), BadRows("log"))
     assert slots.contexts.sizes.tolist() == [4, 3] * 5
     assert slots.slots is not None
     assert slots.slots.tolist() == [0, 1] * 5
@@ -166,7 +168,7 @@ def test_a_log_to_learn_from() -> None:
     event = slot_events(1)[0]
     assert shared["slot"] == {"Slot": {"low": 1}, "place": "1"}
     assert items[slots.actions[1]] == event["c"]["_multi"][event["_outcomes"][1]["_a"][0]]
-    real = log_of(table_of(real_events(5)), BadRows("log"))
+    real = log_of_table(table_of(real_events(5)), BadRows("log"))
     assert real.continuous
     assert real.contexts[0] == {"User": {"age": 0}}
 
@@ -174,8 +176,8 @@ def test_a_log_to_learn_from() -> None:
 def both(lines: list[str], monkeypatch: pytest.MonkeyPatch, limit: int = 0) -> tuple[Any, Any, list[str], list[str]]:
     """Rows of the compiled reader and of the other, with JSON parsed; and what was bad."""
     found = []
-    for scan in (scan_lines, left_to_the_slow_reader):
-        monkeypatch.setattr("o2pl.formats.dsjson.scan_lines", scan)
+    for scan in (scan_dsjson_for_table, left_to_the_slow_reader):
+        monkeypatch.setattr("o2pl.formats.dsjson.scan_dsjson_for_table", scan)
         bad = BadRows("log", limit)
         rows = [row for table in read_dsjson([line.encode() for line in lines], bad) for row in table.to_pylist()]
         for row in rows:

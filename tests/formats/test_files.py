@@ -18,12 +18,12 @@ from o2pl import InvalidInput
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import (
     kind_of_file,
-    kind_of_suffix,
-    parquet_tables,
-    read_table,
-    read_tables,
-    whole,
-    write_tables,
+    kind_of_file_to_write,
+    parquet_file_tables,
+    read_file_table,
+    read_file_tables,
+    whole_file,
+    write_file_tables,
 )
 
 pytest.importorskip("msgspec")
@@ -33,17 +33,17 @@ FLAT = {"age": [1.5, None, 3.0], "action": [0, 1, 1], "reward": [0.0, 1.0, 1.0],
 @pytest.mark.parametrize("name", ["log.parquet", "log.pq", "log.arrow", "log.feather", "log.csv", "log.csv.gz"])
 def test_tables_there_and_back(name: str, tmp_path: Path) -> None:
     table = pa.table(FLAT)
-    assert write_tables(tmp_path / name, [table, table]) == 6
-    assert read_table(tmp_path / name, BadRows(name)).to_pylist() == table.to_pylist() * 2
-    assert kind_of_file(tmp_path / name) == kind_of_suffix(tmp_path / name)
+    assert write_file_tables(tmp_path / name, [table, table]) == 6
+    assert read_file_table(tmp_path / name, BadRows(name)).to_pylist() == table.to_pylist() * 2
+    assert kind_of_file(tmp_path / name) == kind_of_file_to_write(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["log.parquet", "log.csv", "log.arrow", "log.dsjson", "log.dsjson.gz", "log.json"])
 def test_dsjson_by_way_of_anything(name: str, tmp_path: Path) -> None:
     made = events(30)
     original = write_events(tmp_path / "original.dsjson", made)
-    write_tables(tmp_path / name, read_tables(original, BadRows("log")))
-    write_tables(tmp_path / "again.dsjson", read_tables(tmp_path / name, BadRows("log")))
+    write_file_tables(tmp_path / name, read_file_tables(original, BadRows("log")))
+    write_file_tables(tmp_path / "again.dsjson", read_file_tables(tmp_path / name, BadRows("log")))
     assert [json.loads(line) for line in (tmp_path / "again.dsjson").read_text().splitlines()] == made
 
 
@@ -77,7 +77,7 @@ def test_kinds_by_content(tmp_path: Path) -> None:
             kind_of_file(tmp_path / "binary")
     for name in ("log.xlsx", "log", "log.parquet.gz"):
         with pytest.raises(InvalidInput, match=rf"{name}: found the file extension .*, expected one of .parquet"):
-            kind_of_suffix(Path(name))
+            kind_of_file_to_write(Path(name))
 
 
 def test_an_output_appears_when_it_is_whole(tmp_path: Path) -> None:
@@ -87,14 +87,14 @@ def test_an_output_appears_when_it_is_whole(tmp_path: Path) -> None:
 
     for name in ("log.parquet", "log.csv", "log.dsjson"):
         with pytest.raises(InvalidInput, match="the rest is missing"):
-            write_tables(tmp_path / name, half())
+            write_file_tables(tmp_path / name, half())
     with pytest.raises(InvalidInput, match="found no rows to write"):
-        write_tables(tmp_path / "log.parquet", [])
+        write_file_tables(tmp_path / "log.parquet", [])
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "kept").write_text("before")
 
     def fails() -> None:
-        with whole(tmp_path / "kept") as partial:
+        with whole_file(tmp_path / "kept") as partial:
             partial.write_text("half")
             raise RuntimeError
 
@@ -105,18 +105,18 @@ def test_an_output_appears_when_it_is_whole(tmp_path: Path) -> None:
 
 
 def test_files_that_do_not_fit_together(tmp_path: Path) -> None:
-    write_tables(tmp_path / "a.parquet", [pa.table({"x": [1]})])
-    write_tables(tmp_path / "b.parquet", [pa.table({"x": ["word"]})])
+    write_file_tables(tmp_path / "a.parquet", [pa.table({"x": [1]})])
+    write_file_tables(tmp_path / "b.parquet", [pa.table({"x": ["word"]})])
     with pytest.raises(InvalidInput, match=f"{tmp_path.name}/b.parquet: cannot be read"):
-        read_table(tmp_path, BadRows("log"))
+        read_file_table(tmp_path, BadRows("log"))
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-20])
     with pytest.raises(InvalidInput, match=r"cut.parquet: expected Parquet, Arrow"):
-        read_table(tmp_path / "cut.parquet", BadRows("log"))
+        read_file_table(tmp_path / "cut.parquet", BadRows("log"))
 
 
 def test_the_number_of_the_row_is_no_context(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(",x,action,reward,propensity\n0,1.5,0,1,0.5\n1,2.5,1,0,0.5\n")
-    assert read_table(tmp_path / "log.csv", BadRows("log")).column_names == ["x", "action", "reward", "propensity"]
+    assert read_file_table(tmp_path / "log.csv", BadRows("log")).column_names == ["x", "action", "reward", "propensity"]
 
 
 def test_a_large_file_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_large_file_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
         for _ in range(80):
             out.write_table(pa.table({f"x{k}": rng.normal(size=20_000) for k in range(5)}))
     before, most, rows = pa.total_allocated_bytes(), 0, 0
-    for table in parquet_tables(tmp_path / "log.parquet"):
+    for table in parquet_file_tables(tmp_path / "log.parquet"):
         rows += len(table)
         most = max(most, pa.total_allocated_bytes() - before)
     assert rows == 1_600_000

@@ -19,8 +19,8 @@ from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.sets import dictionary_sets
 from o2pl.formats import read_log
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.files import read_tables, write_tables
-from o2pl.formats.log_tables import bad_rows_of
+from o2pl.formats.files import read_file_tables, write_file_tables
+from o2pl.formats.log_tables import bad_rows_of_log
 
 COLUMNS: dict[str, Any] = {
     "age": [30.0, 41.5, 22.0, 35.0],
@@ -145,7 +145,7 @@ def test_frames_are_logs(tmp_path: Path) -> None:
 def test_some_bad_rows_may_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("x,action,reward,propensity\n1,0,1,0.5\n2,1\n3,1,much,0.5\n4,1,1,0\n5,1,0,.5\n")
-    bad = bad_rows_of(path, "csv", 3)
+    bad = bad_rows_of_log(path, "csv", 3)
     log = read_log(path, skip_bad=bad)
     assert log.contexts["x"].tolist() == [1, 5]
     assert log.rewards.tolist() == [1, 0]
@@ -232,10 +232,10 @@ def test_rows_that_the_logger_dropped_become_weights(tmp_path: Path) -> None:
     assert log.row_weights.sum() == pytest.approx(driver.get_weighted_examples(), rel=1e-5)
     driver.finish()
     for ending in ("parquet", "csv"):  # the round trip keeps them
-        write_tables(tmp_path / f"log.{ending}", read_tables(path, BadRows("log")))
+        write_file_tables(tmp_path / f"log.{ending}", read_file_tables(path, BadRows("log")))
         again = o2pl.read_log(tmp_path / f"log.{ending}")
         assert again.row_weights == pytest.approx(log.row_weights)
-        write_tables(tmp_path / "again.dsjson", read_tables(tmp_path / f"log.{ending}", BadRows("log")))
+        write_file_tables(tmp_path / "again.dsjson", read_file_tables(tmp_path / f"log.{ending}", BadRows("log")))
         assert o2pl.read_log(tmp_path / "again.dsjson").row_weights == pytest.approx(log.row_weights)
     missing = write_events(
         tmp_path / "some.dsjson", [{**e, "pdrop": None if k % 2 else 0.5} for k, e in enumerate(made)]
@@ -263,9 +263,9 @@ def test_json_is_hashed_once_when_it_is_read(
     path.write_text(text)
     monkeypatch.setattr("o2pl.formats.context_columns._BLOCK", 7)
     if stored:
-        tables = pa.concat_tables(read_tables(path, BadRows(path.name)))
+        tables = pa.concat_tables(read_file_tables(path, BadRows(path.name)))
         path = path.with_suffix(".parquet")
-        write_tables(path, [tables])
+        write_file_tables(path, [tables])
     log = o2pl.read_log(path)
     plain = [json.loads(line)["c"] for line in text.splitlines()]
     assert (log.contexts.hashed is None) == odd

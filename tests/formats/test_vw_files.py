@@ -13,7 +13,7 @@ from tests.formats.vw_logs import close, learned_apart
 import o2pl
 from o2pl import InvalidInput
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.files import read_tables, write_tables
+from o2pl.formats.files import read_file_tables, write_file_tables
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT.parent / "shared" / "data" / "vw"
@@ -67,10 +67,10 @@ def test_vw_learns_the_same_from_what_is_written(name: str, flags: str, tmp_path
     for ending in (".vw", ".dsjson"):
         if ending == ".vw" and name in IN_JSON_ALONE | WITH_DROPS:
             with pytest.raises(InvalidInput, match=r"VW's text: found .* write dsjson instead"):
-                write_tables(tmp_path / "again.vw", read_tables(path, BadRows(name)))
+                write_file_tables(tmp_path / "again.vw", read_file_tables(path, BadRows(name)))
             continue
         if ending == ".dsjson" and ("--cb 2" in learner or "--cb_explore 2" in learner):
             continue  # VW's dsjson has no numbered actions
         again, read_as = tmp_path / f"again{ending}", " --dsjson" if ending == ".dsjson" else ""
-        write_tables(again, read_tables(path, BadRows(name)))
+        write_file_tables(again, read_file_tables(path, BadRows(name)))
         assert close(learned_apart(again, learner + read_as), weights, 1e-5), ending

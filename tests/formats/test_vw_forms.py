@@ -13,8 +13,8 @@ from tests.formats.vw_logs import close, learned_apart
 import o2pl
 from o2pl import InvalidInput
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.files import read_tables, write_tables
-from o2pl.formats.vw_forms import completed, form_of, is_vw_line
+from o2pl.formats.files import read_file_tables, write_file_tables
+from o2pl.formats.vw_forms import completed_vw_ranking, is_vw_line, vw_form_of
 from o2pl.formats.vw_text import read_vw_text
 
 BY_LINE = b"""2:-1:0.5 'e1|user age:31 new
@@ -62,7 +62,7 @@ def rows(text: bytes, limit: int = 0, *, file: bool = False) -> list[dict[str, A
     ],
 )
 def test_forms(text: bytes, form: str) -> None:
-    assert form_of(text, "log") == form
+    assert vw_form_of(text, "log") == form
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_slots() -> None:
 
 
 def test_what_else_a_slot_could_choose() -> None:
-    assert completed([2], 4, None, [0]) == [2, 1, 3]
-    assert completed([2], 4, [0, 2, 3], [0]) == [2, 3]
-    assert completed([], 4, None, []) == []
+    assert completed_vw_ranking([2], 4, None, [0]) == [2, 1, 3]
+    assert completed_vw_ranking([2], 4, [0, 2, 3], [0]) == [2, 3]
+    assert completed_vw_ranking([], 4, None, []) == []
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_vw_learns_the_same_from_what_is_written(text: bytes, arguments: str, tm
     weights = learned_apart(tmp_path / "log.txt", arguments)
     assert len(weights) > 2
     for form in ("vw", "parquet", "dsjson"):
-        write_tables(tmp_path / f"as.{form}", read_tables(tmp_path / "log.txt", BadRows("log")))
+        write_file_tables(tmp_path / f"as.{form}", read_file_tables(tmp_path / "log.txt", BadRows("log")))
         again = tmp_path / ("as.dsjson" if form == "dsjson" else "again.vw")
         if form != "dsjson":
-            write_tables(again, read_tables(tmp_path / f"as.{form}", BadRows("log")))
+            write_file_tables(again, read_file_tables(tmp_path / f"as.{form}", BadRows("log")))
         elif arguments == "--cb 2":
             continue  # VW's dsjson has no such decisions: see test_nested
         assert close(learned_apart(again, arguments + " --dsjson" * (form == "dsjson")), weights, 1e-6), form

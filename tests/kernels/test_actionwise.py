@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from o2pl.data.contexts import ActionSets
 from o2pl.kernels import linear
 from o2pl.kernels.actionwise import actionwise_value
-from o2pl.kernels.dense import as_they_are
+from o2pl.kernels.dense import dense_plan
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue
 from o2pl.policies import ActionWise
 
@@ -36,7 +36,7 @@ def sets_case(seed: int, n: int, largest: int, alpha: float, spread: float = 1.0
 
 
 def fused(log: PessimisticLog, features: ActionSets) -> Any:
-    return actionwise_value(log, features.values, as_they_are(features.values.shape[1]), features.offsets)
+    return actionwise_value(log, features.values, dense_plan(features.values.shape[1]), features.offsets)
 
 
 def same(features: Any, log: Any, params: Any) -> Any:

@@ -11,7 +11,7 @@ from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
 from o2pl.kernels import linear, values
-from o2pl.kernels.blockwise import BlockwiseValue, added
+from o2pl.kernels.blockwise import BlockwiseValue, added_blockwise
 from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.outcome import Outcome
@@ -74,7 +74,7 @@ def test_the_sums_of_blocks_are_those_of_the_log(case: str, control: bool, monke
 
 def test_sums_are_added_in_order_and_parts_stay_as_they_are() -> None:
     one, two = (np.ones(2), [np.ones(3)]), (np.arange(2.0), [np.arange(3.0)])
-    sums, (gradient,) = added([one, two, two])
+    sums, (gradient,) = added_blockwise([one, two, two])
     assert sums.tolist() == [1, 3]
     assert gradient.tolist() == [1, 3, 5]
     assert one[0].tolist() == [1, 1]

@@ -18,7 +18,7 @@ from o2pl.engine.decider import Decider
 from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.features import Chain, Fourier, Hashed, Intercept, Quadratic, Standardise
 from o2pl.features.plan import feature_plan
-from o2pl.kernels.registry import featurise
+from o2pl.kernels.registry import features_for_registered
 from o2pl.policies import ActionWise, Gaussian, Softmax, SparseSoftmax, UniformMixture
 from o2pl.policies.sampling import acting_numbers
 from o2pl.protocols import Explored
@@ -119,7 +119,10 @@ def test_decisions_are_those_of_the_parts(name: str, sharpness: float, explored:
     actions, propensities = decider.sample(rows, uniforms)
     for r, (context, uniform) in enumerate(zip(contexts, uniforms, strict=True)):
         one = kind.encoder.encode_one(context)
-        scores = [m.policy.scores(m.params, featurise(m.features, m.seen, one)).reshape(-1) for m in decider.members]
+        scores = [
+            m.policy.scores(m.params, features_for_registered(m.features, m.seen, one)).reshape(-1)
+            for m in decider.members
+        ]
         expected = acting(scores, decider.acting[4 : 4 + len(scores)], sharpness, rule)
         chosen = int(np.searchsorted(np.cumsum(expected), uniform, side="right"))
         decision = decider.decide(context, uniform)
@@ -159,7 +162,7 @@ def test_real_valued_decisions_are_those_of_the_parts(features: Any, learn_scale
     uniforms = generator.random(50)
     actions, densities = decider.sample(rows, uniforms)
     for r in range(50):
-        mean = 0.4 + float(featurise(features, seen, rows[r : r + 1]).astype(float)[0] @ theta)
+        mean = 0.4 + float(features_for_registered(features, seen, rows[r : r + 1]).astype(float)[0] @ theta)
         decision = decider.decide(rows[r], uniforms[r])
         assert decision == (actions[r], densities[r])
         z = (decision.action - mean) / scale
@@ -200,7 +203,7 @@ def test_policies_of_other_kinds_are_decided_by_their_parts() -> None:
         decider = decider_of(Kind((features,), policy, Encoder(width=D), row), 2.0, EXPLORED["uniform"](0))
         context = row(np.random.default_rng(6))
         (member,) = decider.members
-        scores = policy.scores(member.params, featurise(features, member.seen, context[None]))[0]
+        scores = policy.scores(member.params, features_for_registered(features, member.seen, context[None]))[0]
         expected = acting([scores], [1.0], 2.0, EXPLORED["uniform"](0))
         np.testing.assert_allclose(decider.probabilities(context[None])[0], expected, rtol=2e-4)
         assert decider.decide(context, 0.0).propensity == pytest.approx(expected[0], rel=2e-4)

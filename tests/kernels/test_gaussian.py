@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from o2pl.kernels import linear
-from o2pl.kernels.dense import as_they_are
+from o2pl.kernels.dense import dense_plan
 from o2pl.kernels.gaussian import gaussian_value
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue
 from o2pl.policies import Gaussian
@@ -29,7 +29,7 @@ def rows_case(seed: int, n: int, alpha: float, policy: Gaussian) -> tuple[Any, A
 
 
 def same(policy: Gaussian, features: Any, log: Any, params: Any) -> Any:
-    fast = gaussian_value(log, features, as_they_are(features.shape[1]), policy)
+    fast = gaussian_value(log, features, dense_plan(features.shape[1]), policy)
     (value, gradient), (expected, slow) = fast(params), PolicyValue(policy, features.astype(float), log)(params)
     assert value == pytest.approx(expected, rel=1e-12, abs=1e-13)
     np.testing.assert_allclose(gradient, slow, rtol=1e-9, atol=1e-12)
@@ -64,7 +64,7 @@ def test_edges() -> None:
 def test_the_gradient_is_that_of_finite_differences() -> None:
     policy = Gaussian(0.1, 0.8, True)
     features, log, params = rows_case(6, 40, 1e3, policy)
-    fast = gaussian_value(log, features, as_they_are(features.shape[1]), policy)
+    fast = gaussian_value(log, features, dense_plan(features.shape[1]), policy)
     units = 1e-6 * np.eye(len(params))
     slow = np.array([(fast(params + e)[0] - fast(params - e)[0]) / 2e-6 for e in units])
     np.testing.assert_allclose(fast(params)[1], slow, rtol=1e-5, atol=1e-7)

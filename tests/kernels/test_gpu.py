@@ -11,7 +11,7 @@ import o2pl
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.kernels import gpu, registry
-from o2pl.kernels.gpu import GpuValue, bytes_needed, check_device, check_room, find_device
+from o2pl.kernels.gpu import GpuValue, check_gpu, check_gpu_room, find_gpu, gpu_bytes_needed
 from o2pl.objectives import Outcome, Pessimistic, PolicyValue, ridge_control
 from o2pl.policies import Softmax
 
@@ -109,7 +109,7 @@ def test_a_learner_where_jax_computes_ends_where_one_of_kernels_does(make: Any) 
 @pytest.mark.skipif(not WITHOUT_GPU, reason="there is a GPU")
 def test_without_a_gpu_it_says_what_to_do() -> None:
     with pytest.raises(InvalidInput, match=r"JAX sees no GPU here \(it has: cpu\).*device='cpu'"):
-        find_device("gpu")
+        find_gpu("gpu")
     with pytest.raises(InvalidInput, match="JAX sees no GPU"):
         o2pl.O2PL(2, policy="linear", device="gpu").act([0.0, 1.0])
 
@@ -119,15 +119,15 @@ def test_a_card_without_room_is_said_before_anything_is_copied() -> None:
         def memory_stats(self) -> dict[str, int]:
             return {"bytes_limit": 2**30, "bytes_in_use": 2**29}
 
-    check_room(Small(), 1000, 64, 10, True)
+    check_gpu_room(Small(), 1000, 64, 10, True)
     with pytest.raises(InvalidInput, match=r"10,000,000 rows of 64 features needs 5\.3 GiB .* 0\.5 GiB free"):
-        check_room(Small(), 10**7, 64, 10, True)
-    assert bytes_needed(10, 4, 3, True) > bytes_needed(10, 4, 3, False)
+        check_gpu_room(Small(), 10**7, 64, 10, True)
+    assert gpu_bytes_needed(10, 4, 3, True) > gpu_bytes_needed(10, 4, 3, False)
 
 
 def test_unknown_devices_and_policies_without_a_kernel_are_refused() -> None:
     with pytest.raises(InvalidInput, match="device: found 'tpu', expected 'cpu', 'gpu'"):
-        check_device("tpu")
+        check_gpu("tpu")
     learner = o2pl.O2PL(policy="actionwise", device="xla")
     with pytest.raises(InvalidInput, match="device: found 'xla' with ActionWise on sets contexts"):
         learner.act([[0.0, 1.0], [1.0, 0.0]])

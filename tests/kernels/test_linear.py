@@ -15,8 +15,8 @@ from o2pl import _core
 from o2pl.engine.member import QUADRATIC
 from o2pl.features.plan import FeaturePlan, feature_plan, planned_features
 from o2pl.kernels import linear, values
-from o2pl.kernels.dense import dense_value, laid_out
-from o2pl.kernels.linear import PANEL, inverse_propensities
+from o2pl.kernels.dense import dense_layout, dense_value
+from o2pl.kernels.linear import PANEL, linear_inverse_propensities
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.oracles import LBFGS
 from o2pl.policies import Softmax
@@ -47,7 +47,7 @@ def test_any_number_of_blocks_is_the_general_objective(
 ) -> None:
     monkeypatch.setattr(linear, "BLOCK", 1)
     given, features, log, width = problem(n, with_control)
-    rows = laid_out(log, *given, K, held)
+    rows = dense_layout(log, *given, K, held)
     assert (rows.held > 0) == (held > 0)
     fast, general = dense_value(log, rows, n, width, K), PolicyValue(Softmax(K), features, log)
     for seed in range(2):  # the second time features may be those that were kept
@@ -102,7 +102,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def solved(threads: int) -> tuple[Any, Any]:
         with threadpool_limits(threads, user_api="blas"):
-            function = dense_value(log, laid_out(log, *given, K), len(given[0]), width, K)
+            function = dense_value(log, dense_layout(log, *given, K), len(given[0]), width, K)
             found, _ = oracle.step(function, start, oracle.init(len(start)))
             return (found.value, found.evaluations), np.append(found.params, function(start)[1])
 
@@ -114,7 +114,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tiny_propensities_are_finite_numbers() -> None:
     log = PessimisticLog(np.zeros(2, int), np.zeros(2), np.array([1e-320, 0.5]), 3.0, Phi(3.0, 2, 1.0))
     for kind in (np.float32, np.float64):
-        found = inverse_propensities(log, kind)
+        found = linear_inverse_propensities(log, kind)
         assert np.isfinite(found).all()
         assert found[1] == 2
 
@@ -125,11 +125,11 @@ def test_features_of_a_solve_are_freed_when_it_ends(make: Any, monkeypatch: pyte
     alive: list[weakref.ref[Any]] = []
 
     def watched(*given: Any) -> Any:
-        made = laid_out(*given)
+        made = dense_layout(*given)
         alive.append(weakref.ref(made))
         return made
 
-    monkeypatch.setattr(values, "laid_out", watched)
+    monkeypatch.setattr(values, "dense_layout", watched)
     generator = np.random.default_rng(0)
     learner = make()
     gc.disable()

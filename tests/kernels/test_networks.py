@@ -11,7 +11,7 @@ from o2pl.data.contexts import ActionSets, as_contexts
 from o2pl.data.interactions import Interactions
 from o2pl.features import Standardise
 from o2pl.kernels import registry
-from o2pl.kernels.networks import NetworkValue, network_value, program_of
+from o2pl.kernels.networks import NetworkValue, network_program, network_value
 from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.objectives import Outcome, Pessimistic, PolicyValue, ridge_control
 from o2pl.oracles import Minibatch
@@ -94,4 +94,4 @@ def test_a_longer_log_needs_no_newprogram_of() -> None:
         part = problem._replace(rows=problem.rows[:rows], log=problem.objective.prepare(problem.rows[:rows]))
         shorter: Any = find_value(part)
         oracle.step(shorter, start, oracle.init(len(start)))
-    assert program_of(fused._static())._cache_size() == 1
+    assert network_program(fused._static())._cache_size() == 1

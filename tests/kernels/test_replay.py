@@ -12,7 +12,7 @@ from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.features import Chain, Fourier, Standardise
 from o2pl.features.plan import feature_plan
-from o2pl.kernels.replay import adam_on_a_window
+from o2pl.kernels.replay import replay_adam
 from o2pl.objectives import Pessimistic
 from o2pl.oracles import Adam
 from o2pl.policies import ActionWise, Softmax, UniformMixture
@@ -30,7 +30,7 @@ def test_it_is_for_a_linear_softmax_on_planned_features_and_changes_nothing_it_i
         params = policy.init(features.width(3, seen))
         kept = oracle.init(len(params))
         plan = None if isinstance(contexts, ActionSets) else feature_plan(features, seen, 3)
-        moved = adam_on_a_window(policy, objective, plan, oracle, rows, params, kept)
+        moved = replay_adam(policy, objective, plan, oracle, rows, params, kept)
         assert not params.any()
         assert not any(array.any() for array in kept.values())
         return moved

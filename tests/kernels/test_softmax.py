@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.kernels.dense import as_they_are, dense_value, laid_out
+from o2pl.kernels.dense import dense_layout, dense_plan, dense_value
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
 from o2pl.policies import Softmax
 
 
 def fast_value(log: Any, X: Any, n_actions: int) -> Any:
-    return dense_value(log, laid_out(log, X, as_they_are(X.shape[1]), n_actions), len(X), X.shape[1], n_actions)
+    return dense_value(log, dense_layout(log, X, dense_plan(X.shape[1]), n_actions), len(X), X.shape[1], n_actions)
 
 
 def case(n: int, K: int, alpha: float, control: bool = False, scale: float = 1.0) -> tuple[Any, Any, Any]:

@@ -11,7 +11,7 @@ import o2pl
 from o2pl import Member
 from o2pl.engine.member import LINEAR
 from o2pl.features import Hashed
-from o2pl.learners.discrete import as_exploration
+from o2pl.learners.discrete import discrete_exploration
 from o2pl.objectives import Outcome
 from o2pl.policies import ActionWise, Gaussian, Softmax
 from o2pl.policies.sampling import CountBonus, UniformExploration
@@ -65,8 +65,8 @@ def test_a_run_needs_rewards_of_every_action(learner: Any) -> None:
 
 
 def test_exploration_is_a_share_or_a_rule() -> None:
-    assert as_exploration(0.2) == UniformExploration(0.2)
+    assert discrete_exploration(0.2) == UniformExploration(0.2)
     rule = CountBonus()
-    assert as_exploration(rule) is rule
+    assert discrete_exploration(rule) is rule
     with pytest.raises(o2pl.InvalidInput, match="exploration: found 'auto', expected a rule with a method `at`, or"):
-        as_exploration("auto")
+        discrete_exploration("auto")

@@ -17,8 +17,8 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation.held_out import HeldOut
 from o2pl.features import Chain, Intercept
 from o2pl.learners import O2PL, load
-from o2pl.learners.improvement_candidates import held_out_columns, random_loss, verdicts
-from o2pl.learners.incumbent import SafeImprovement, clone, improved
+from o2pl.learners.improvement_candidates import candidate_columns, candidate_verdicts, random_candidate_loss
+from o2pl.learners.incumbent import SafeImprovement, clone_of_incumbent, improved_incumbent
 from o2pl.learners.targets import as_target
 from o2pl.objectives import Pessimistic
 from o2pl.policies import Softmax, probabilities
@@ -48,14 +48,14 @@ def test_the_loss_of_a_random_action_is_read_off_the_floor():
     total = weight = 0.0
     for reward, q in zip(rewards, propensities, strict=True):
         total, weight = total + reward / q, weight + 1 / q
-    assert random_loss(-rewards, propensities) == pytest.approx(-total / weight)
-    assert -random_loss(-rewards, propensities) == pytest.approx(means.mean(), abs=0.03)
+    assert random_candidate_loss(-rewards, propensities) == pytest.approx(-total / weight)
+    assert -random_candidate_loss(-rewards, propensities) == pytest.approx(means.mean(), abs=0.03)
     assert rewards.mean() > means.mean() + 0.1  # the incumbent is good, and the mean says so
 
 
 def test_the_clone_is_scikit_learns_logistic_regression():
     X, actions, *_ = incumbent_log(400, 1)
-    params = clone(Softmax(K), X, actions)
+    params = clone_of_incumbent(Softmax(K), X, actions)
     twin = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-8, max_iter=1000).fit(X, actions)
     assert np.allclose(probabilities(Softmax(K), params, X), twin.predict_proba(X), atol=2e-3)
 
@@ -64,7 +64,7 @@ def test_known_probabilities_make_a_nearer_clone():
     X, actions, _, _, _, _ = incumbent_log(300, 2)
     logits = X @ np.random.default_rng(3).normal(size=(D, K))
     pi = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    near = probabilities(Softmax(K), clone(Softmax(K), X, actions, pi), X)
+    near = probabilities(Softmax(K), clone_of_incumbent(Softmax(K), X, actions, pi), X)
     assert np.abs(near - pi).mean() < 0.02
 
 
@@ -81,7 +81,7 @@ def test_rows_are_judged_by_policies_that_have_not_learned_from_them():
             lambda x: np.full((len(x), K), 1 / K),
         ]
 
-    held = held_out_columns(learn, rows, 4, seed=1)
+    held = candidate_columns(learn, rows, 4, seed=1)
     assert held.shape == (2, 20, 61)
     folds = [set(range(61)) - each for each in learned_from]
     assert sorted(s for fold in folds for s in fold) == list(range(61))  # each row is held out once
@@ -104,9 +104,9 @@ def test_gains_and_verdicts_share_out_the_confidence():
         return [lambda x: np.eye(K)[(x @ TRUTH).argmax(axis=1)]] * 2
 
     for incumbent in (None, np.full((1200, K), 1 / K)):
-        held = held_out_columns(learn, rows, 3, seed=0, incumbent=incumbent)
-        first, second = verdicts(held, (0.3, 3.0), 0.9, rows, incumbent is not None)
-        alone, _ = verdicts(held, (0.3, 3.0), 0.95, rows, incumbent is not None)
+        held = candidate_columns(learn, rows, 3, seed=0, incumbent=incumbent)
+        first, second = candidate_verdicts(held, (0.3, 3.0), 0.9, rows, incumbent is not None)
+        alone, _ = candidate_verdicts(held, (0.3, 3.0), 0.95, rows, incumbent is not None)
         other = q if incumbent is None else incumbent
         assert first[:3] == second[:3]
         assert first.deploy
@@ -164,9 +164,9 @@ def test_a_deterministic_log_deploys_nothing():
 def test_the_search_ends_lower_than_it_started():
     X, actions, rewards, propensities, _, _ = incumbent_log(300, 8)
     rows = Interactions(X, actions, rewards, propensities, (0, 1))
-    settings = Pessimistic(1.0, "theory", random_loss(rows.losses, propensities), 1.0)
-    start = clone(Softmax(K), X, actions)
-    params = improved(Softmax(K), X, rows, settings, start)
+    settings = Pessimistic(1.0, "theory", random_candidate_loss(rows.losses, propensities), 1.0)
+    start = clone_of_incumbent(Softmax(K), X, actions)
+    params = improved_incumbent(Softmax(K), X, rows, settings, start)
 
     def value(theta):
         pi = np.exp(X.astype(float) @ theta.reshape(K, D).T)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2pl import _core
-from o2pl.kernels.dense import as_they_are
+from o2pl.kernels.dense import dense_plan
 from o2pl.objectives import ridge_control
 from o2pl.objectives.control import ridge_control_baseline
 
@@ -69,7 +69,7 @@ def test_the_baseline_of_the_compiled_core_is_that_of_each_row_left_out(n: int, 
     """In stretches of rows, and with fewer rows than features."""
     generator = np.random.default_rng(n)
     X, losses = generator.normal(size=(n, d)).astype(np.float32), -(generator.random(n) ** 2)
-    found = _core.ridge_baseline(X, as_they_are(d), losses, -0.4, ridge)
+    found = _core.ridge_baseline(X, dense_plan(d), losses, -0.4, ridge)
     np.testing.assert_allclose(found, ridge_control_baseline(X, losses, -0.4, ridge), atol=3e-5)
     for row in range(min(n, 5)):
         rest = np.arange(n) != row
@@ -81,5 +81,5 @@ def test_the_baseline_of_the_compiled_core_is_that_of_each_row_left_out(n: int, 
 def test_the_baseline_of_the_compiled_core_starts_from_the_mean_of_the_losses() -> None:
     X, losses = np.ones((7, 1), np.float32), -np.linspace(0, 1, 7)
     mean = (losses.sum() - 3) / 10
-    found = _core.ridge_baseline(X, as_they_are(1), losses, np.nan, 2.0)
-    np.testing.assert_array_equal(found, _core.ridge_baseline(X, as_they_are(1), losses, mean, 2.0))
+    found = _core.ridge_baseline(X, dense_plan(1), losses, np.nan, 2.0)
+    np.testing.assert_array_equal(found, _core.ridge_baseline(X, dense_plan(1), losses, mean, 2.0))

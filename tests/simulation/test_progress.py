@@ -64,4 +64,4 @@ def test_the_bar_shows_units_done_and_failures_as_they_are():
     [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (3599, "59 min 59 s"), (7260, "2 h 01 min")],
 )
 def test_durations_read_as_people_say_them(seconds: float, text: str):
-    assert progress.duration(seconds) == text
+    assert progress.progress_duration(seconds) == text

@@ -20,7 +20,7 @@ from toy_experiment import LEARNERS, TOY, WORLDS, ends, numbers
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.extras import EXTRAS
 from o2pl.simulation import sources
-from o2pl.simulation.engines import Finished, Local, attempt
+from o2pl.simulation.engines import Finished, Local, attempt_in_engine
 from o2pl.simulation.experiment import Cell, Options
 from o2pl.simulation.progress import Plain
 from o2pl.simulation.runner import run
@@ -34,7 +34,7 @@ class Inline:
 
     def compute(self, run, units):
         for unit in units:
-            yield unit, attempt(run, unit)
+            yield unit, attempt_in_engine(run, unit)
 
 
 def test_the_table_is_what_a_plain_loop_computes(tmp_path):
@@ -123,7 +123,7 @@ def test_rows_of_other_sources_are_computed_again_unless_they_are_to_be_kept(tmp
     """An older algorithm has the same settings, and often the same version."""
     said: list[str] = []
     with monkeypatch.context() as older:
-        older.setattr(sources, "digest", lambda run: "older")
+        older.setattr(sources, "digest_of_sources", lambda run: "older")
         run(TOY, replace(FULL, seeds=[0]), out=tmp_path, engine=Inline())
     kept = run(TOY, FULL, out=tmp_path, engine=Inline(), keep=True, progress=Plain(said.append))
     assert kept.computed == 6

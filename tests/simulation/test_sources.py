@@ -16,14 +16,14 @@ def names(files: list[Path]) -> set[str]:
 
 
 def test_what_every_experiment_depends_on() -> None:
-    files = names(sources.shared_files())
+    files = names(sources.shared_source_files())
     assert {"engine/engine.py", "objectives/pessimistic.py", "policies/softmax.py", "__init__.py"} <= files
     assert any(name.startswith("_core") and not name.endswith(".pyi") for name in files)  # the compiled core
     assert not [name for name in files if name.startswith(("serving/", "demo/", "simulation/store", "cli"))]
 
 
 def test_an_experiment_depends_on_its_file_and_those_of_its_folder_that_it_imports() -> None:
-    files = {path.name for path in sources.imported(Path(__file__).with_name("test_engines.py"))}
+    files = {path.name for path in sources.imported_sources(Path(__file__).with_name("test_engines.py"))}
     assert {"test_engines.py", "toy_experiment.py"} <= files
     assert files.isdisjoint({"test_sources.py", "test_runner.py"})
 
@@ -67,8 +67,8 @@ def test_the_hash_changes_with_what_decides_and_with_nothing_else(
     run.__module__ = "somewhere"
 
     def found() -> str:
-        sources._shared.cache_clear()
-        return sources.digest(run)
+        sources._shared_sources.cache_clear()
+        return sources.digest_of_sources(run)
 
     before: Any = found()
     assert found() == before
@@ -76,11 +76,11 @@ def test_the_hash_changes_with_what_decides_and_with_nothing_else(
         file.write("y = 2\n")
     assert (found() != before) == differs
     shutil.rmtree(tmp_path)
-    sources._shared.cache_clear()
+    sources._shared_sources.cache_clear()
 
 
 def test_a_function_without_a_file_depends_on_the_package_alone() -> None:
     names: dict[str, Any] = {"__name__": "builtins"}
     exec("def run(unit): ...", names)
-    assert len(sources.digest(names["run"])) == 20
-    assert sources.digest(names["run"]) != sources.digest(TOY.run)
+    assert len(sources.digest_of_sources(names["run"])) == 20
+    assert sources.digest_of_sources(names["run"]) != sources.digest_of_sources(TOY.run)

@@ -7,7 +7,7 @@ import pytest
 from toy_experiment import TOY, numbers
 
 from o2pl.simulation import store
-from o2pl.simulation.engines import attempt
+from o2pl.simulation.engines import attempt_in_engine
 from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import Busy, ResultStore
@@ -20,7 +20,7 @@ class Inline:
 
     def compute(self, run, units):
         for unit in units:
-            yield unit, attempt(run, unit)
+            yield unit, attempt_in_engine(run, unit)
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "foreign", "other columns"])
@@ -54,11 +54,11 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path):
         raise OSError("no space left on device")
 
     with pytest.raises(OSError, match="no space"):
-        store.write_whole(tmp_path / "new", breaks_off)
+        store.store_whole(tmp_path / "new", breaks_off)
     assert not list(tmp_path.iterdir())  # no .partial either
-    store.write_whole(tmp_path / "old", lambda file: file.write(b"all of it"))
+    store.store_whole(tmp_path / "old", lambda file: file.write(b"all of it"))
     with pytest.raises(OSError, match="no space"):
-        store.write_whole(tmp_path / "old", breaks_off)
+        store.store_whole(tmp_path / "old", breaks_off)
     assert (tmp_path / "old").read_bytes() == b"all of it"
 
 

@@ -14,7 +14,7 @@ from o2pl.simulation.engines import Local
 from o2pl.simulation.experiment import Cell, Experiment, Options, Size, Unit
 from o2pl.simulation.rivals import RIVALS
 from o2pl.simulation.runner import run
-from o2pl.simulation.units import COLUMNS, crossed, o2pl, play_unit, world_of
+from o2pl.simulation.units import COLUMNS, crossed_units, o2pl, play_unit, world_of
 from o2pl.simulation.worlds import WORLDS as ALL_WORLDS
 
 WORLDS, LEARNERS = ("sun", "moon"), ("one", "two", "three")
@@ -63,7 +63,7 @@ PLAYED = Experiment(
     "played",
     "Learners on a data set.",
     {"quick": Size(rounds=120, seeds=1)},
-    lambda data: crossed({"iris": ALL_WORLDS["iris"]}, PLAYERS),
+    lambda data: crossed_units({"iris": ALL_WORLDS["iris"]}, PLAYERS),
     played,
     COLUMNS,
     headline="mean_reward",

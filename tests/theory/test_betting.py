@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from o2pl.theory.betting import BETS, LOG_SHARES, bet_sums, betting_lower, lower_from_sums
+from o2pl.theory.betting import BETS, LOG_SHARES, bet_sums, betting_lower, betting_lower_from_sums
 
 DELTA = 0.08
 
@@ -32,28 +32,29 @@ def test_sums_of_parts_give_the_bound_of_the_whole(rows: int) -> None:
     y = np.random.default_rng(rows).exponential(0.6, rows)
     parts = sum((bet_sums(part) for part in np.array_split(y, 7)), np.zeros(len(BETS)))
     expected = betting_lower(y, DELTA, common=False)[-1]
-    assert lower_from_sums(parts, rows, DELTA) == pytest.approx(expected, abs=1e-9)
+    assert betting_lower_from_sums(parts, rows, DELTA) == pytest.approx(expected, abs=1e-9)
     assert rows < 100 or expected > 0.5
 
 
 def test_no_rows_and_huge_values_say_nothing_false() -> None:
-    assert lower_from_sums(np.zeros(len(BETS)), 0, DELTA) == 0
+    assert betting_lower_from_sums(np.zeros(len(BETS)), 0, DELTA) == 0
     huge = np.full(40, 1e300)
     assert np.isfinite(bet_sums(huge)).all()
-    assert lower_from_sums(bet_sums(huge), 40, DELTA) == pytest.approx(betting_lower(huge, DELTA, False)[-1])
+    assert betting_lower_from_sums(bet_sums(huge), 40, DELTA) == pytest.approx(betting_lower(huge, DELTA, False)[-1])
 
 
 def test_bounds_have_the_same_bits_at_every_level_of_instructions() -> None:
     code = """
 import numpy as np
-from o2pl.evaluation.bernstein import plugin_lower, realized_lower
-from o2pl.evaluation.intervals import sample_moments, weighed
+from o2pl.evaluation.bernstein import plugin_bernstein_lower, realized_bernstein_lower
+from o2pl.evaluation.intervals import moments_for_interval, sums_for_interval
 from o2pl.theory.betting import bet_sums, betting_lower
 
 g = np.random.default_rng(5)
 w, u = g.exponential(1, 3001), g.random(3001)
 numbers = [bet_sums(w * u), betting_lower(w * u, 0.05), betting_lower(w[:100] * u[:100], 0.05, False)]
-numbers += [plugin_lower(w * u, 0.05), realized_lower(w * u, 0.05), sample_moments(w)[1:], weighed(w, u, w)]
+numbers += [plugin_bernstein_lower(w * u, 0.05), realized_bernstein_lower(w * u, 0.05)]
+numbers += [moments_for_interval(w)[1:], sums_for_interval(w, u, w)]
 print(np.concatenate(numbers).tobytes().hex())
 """
     found = {

@@ -83,7 +83,7 @@ def test_tuning_never_opens_the_confirmation_half(folder: str):
 def test_sizes_come_from_the_manifest_or_else_from_the_data(folder: str, monkeypatch: pytest.MonkeyPatch):
     known = {each.name: (each.n, each.n_classes) for each in sets(folder) if each.half != "embedded"}
     assert known == SETS
-    monkeypatch.setattr(structures_worlds, "read_manifest", lambda folder: {})
+    monkeypatch.setattr(structures_worlds, "read_dataset_manifest", lambda folder: {})
     assert {each.name: (each.n, each.n_classes) for each in sets(folder) if each.half != "embedded"} == SETS
     assert all(getattr(each.source, "folder", None) is None for each in sets(folder))  # where they lie is no setting
 

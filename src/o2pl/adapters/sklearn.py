@@ -17,9 +17,9 @@ from o2pl.data.action_names import are_action_names
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import estimate
-from o2pl.evaluation.logs import with_numbers
+from o2pl.evaluation.logs import numeric_log
 from o2pl.evaluation.reward_models import fit_rewards
-from o2pl.evaluation.values import columns_of
+from o2pl.evaluation.values import columns_for_values
 from o2pl.extras import extra
 from o2pl.learners import Bandit
 from o2pl.learners.targets import as_target
@@ -91,9 +91,9 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             reward_range=learner.log_.reward_range,
             n_actions=getattr(learner, "n_actions_", None),
         )
-        rows = with_numbers(given)
+        rows = numeric_log(given)
         target = as_target(learner, rows, contexts=given.contexts)
-        (columns,) = columns_of(rows, [target], fit_rewards(rows) if "dr" in self.estimator else None)
+        (columns,) = columns_for_values(rows, [target], fit_rewards(rows) if "dr" in self.estimator else None)
         found = estimate(self.estimator, columns.inputs)
         return float(found.value - self.pessimism * found.error) if self.pessimism else float(found.value)
 

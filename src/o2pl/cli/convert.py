@@ -29,17 +29,21 @@ def convert(
     OUT appears only when it is complete. VW reads the converted file as it reads the original dsjson or text, also
     after a conversion to Parquet and back.
     """
-    from o2pl.formats.files import kind_of_file, kind_of_suffix, read_tables, write_tables
-    from o2pl.formats.json_columns import numbers_table, pairs_of, renamed
-    from o2pl.formats.log_tables import bad_rows_of, read_log
+    from o2pl.formats.files import kind_of_file, kind_of_file_to_write, read_file_tables, write_file_tables
+    from o2pl.formats.json_columns import renamed_columns_of, table_of_number_columns, with_renamed_columns
+    from o2pl.formats.log_tables import bad_rows_of_log, read_log
     from o2pl.formats.mapping import mapping_of
 
-    kind_of_suffix(out)  # before anything is read
+    kind_of_file_to_write(out)  # before anything is read
     kind, asked = kind_of_file(log), None if mapping is None else mapping_of(mapping)
-    bad = bad_rows_of(log, kind, skip_bad)
-    tables = iter([numbers_table(read_log(log))]) if kind == "learner" else read_tables(log, bad, mapping=asked)
+    bad = bad_rows_of_log(log, kind, skip_bad)
+    tables = (
+        iter([table_of_number_columns(read_log(log))])
+        if kind == "learner"
+        else read_file_tables(log, bad, mapping=asked)
+    )
     if columns is not None or drop is not None:
-        tables = renamed(tables, pairs_of(columns or ""), list_option(drop or ""), log.name)
-    rows = write_tables(out, tables)
+        tables = with_renamed_columns(tables, renamed_columns_of(columns or ""), list_option(drop or ""), log.name)
+    rows = write_file_tables(out, tables)
     say_bad_log_rows(bad)
     typer.echo(f"{rows:,} rows: {out}")

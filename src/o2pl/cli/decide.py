@@ -38,12 +38,12 @@ def decide(
     of the draw. Keep it: `o2pl join` adds the rewards and makes it a log to learn from. An OUT that exists is not
     replaced unless you say so: decisions that were carried out would be lost.
     """
-    from o2pl.formats.batches import decided_on
-    from o2pl.formats.files import kind_of_file, kind_of_suffix, read_table, write_tables
-    from o2pl.formats.log_tables import bad_rows_of
+    from o2pl.formats.batches import decided_batch
+    from o2pl.formats.files import kind_of_file, kind_of_file_to_write, read_file_table, write_file_tables
+    from o2pl.formats.log_tables import bad_rows_of_log
     from o2pl.learners.base import load
 
-    if kind_of_suffix(out) not in ("parquet", "arrow", "csv"):
+    if kind_of_file_to_write(out) not in ("parquet", "arrow", "csv"):
         raise InvalidInput(f"out: found {out.name!r}, expected a name that ends in .parquet, .arrow or .csv")
     if out.exists() and not replace:
         raise InvalidInput(f"out: found {str(out)!r}, expected a new name: its decisions would be lost; or --replace")
@@ -51,10 +51,10 @@ def decide(
     if kind not in ("parquet", "arrow", "csv"):
         raise InvalidInput(f"{contexts.name}: found {kind}, expected Parquet, Arrow or CSV")
     decider = policy.snapshot() if hasattr(policy, "snapshot") else policy
-    bad = bad_rows_of(contexts, kind, skip_bad)
+    bad = bad_rows_of_log(contexts, kind, skip_bad)
     columns = None if context is None else list_option(context)
-    made = decided_on(decider, read_table(contexts, bad), bad, columns, seed)
-    write_tables(out, iter([made]))
+    made = decided_batch(decider, read_file_table(contexts, bad), bad, columns, seed)
+    write_file_tables(out, iter([made]))
     say_bad_log_rows(bad)
     typer.echo(f"{len(made):,} decisions: {out}")
     typer.echo(f"next: o2pl join {out} REWARDS --default 0 --out log.parquet")

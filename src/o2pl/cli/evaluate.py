@@ -111,11 +111,11 @@ def evaluate(
     """Estimate what a policy would have earned on a log, with confidence intervals, warnings and a figure."""
     from o2pl.evaluation.evaluate import evaluate as evaluated
     from o2pl.evaluation.metrics import metrics_of
-    from o2pl.fitting.fit_out_of_core import is_streamed
+    from o2pl.fitting.fit_out_of_core import is_out_of_core
 
     group = control is not None or baseline == "control"
     ends = None if rewards is None else range_option(rewards)
-    if is_streamed(log, out_of_core, memory, engine, workers, address):
+    if is_out_of_core(log, out_of_core, memory, engine, workers, address):
         in_memory = at_any_time or segments is not None or rows_per_day is not None or propensities != "auto"
         if in_memory or metric or group or truncate:
             raise InvalidInput(
@@ -153,16 +153,16 @@ def _evaluate_out_of_core(
     """Evaluate one policy out of core, with the options of `o2pl evaluate`."""
     from o2pl.cli.progress import shown_progress
     from o2pl.cluster import connected_cluster
-    from o2pl.fitting.evaluate_out_of_core import evaluate_out_of_core, on_ray
-    from o2pl.formats.log_tables import bad_rows_of
+    from o2pl.fitting.evaluate_out_of_core import evaluate_on_ray, evaluate_out_of_core
+    from o2pl.formats.log_tables import bad_rows_of_log
 
     if len(policies) > 1:
         raise InvalidInput(f"policy: found {len(policies)} for a log larger than memory, expected one; or --in-memory")
     against = None if baseline is None else policy_option(baseline, "baseline")
-    bad = bad_rows_of(log, "parquet", skip_bad)
+    bad = bad_rows_of_log(log, "parquet", skip_bad)
     with ExitStack() as stack:
         progress = stack.enter_context(shown_progress("evaluate"))
-        spread = on_ray(stack.enter_context(connected_cluster(address, workers))) if engine == "ray" else None
+        spread = evaluate_on_ray(stack.enter_context(connected_cluster(address, workers))) if engine == "ray" else None
         found = evaluate_out_of_core(
             log, policy_option(policies[0]), against, reward_range=ends, delta=delta, bad=bad, read=progress.read,
             spread=spread,
@@ -177,20 +177,20 @@ def _show_evaluation(found: Evaluation | Candidates, figure: Path | None) -> Non
 
     from o2pl.evaluation import candidates_report
     from o2pl.evaluation.candidates import Candidates
-    from o2pl.evaluation.evaluation_report import as_table, summary_lines
-    from o2pl.evaluation.figures import save_evaluation
+    from o2pl.evaluation.evaluation_report import evaluation_lines, evaluation_table
+    from o2pl.evaluation.figures import save_figure_of_evaluation
 
     if isinstance(found, Candidates):
-        table, lines = candidates_report.as_table(found.overall), candidates_report.summary_lines(found)
+        table, lines = candidates_report.candidates_table(found.overall), candidates_report.candidates_lines(found)
     else:
-        table, lines = as_table(found), summary_lines(found)
+        table, lines = evaluation_table(found), evaluation_lines(found)
     Console().print(table)
     for line in ("", *lines):
         _print_evaluation(line)
     if figure is None and missing_extra("plots"):
         drawn = f"not drawn; to draw it: {extra_install_command('plots')}"
     else:
-        drawn = str(save_evaluation(found, figure or Path("evaluation.png")))
+        drawn = str(save_figure_of_evaluation(found, figure or Path("evaluation.png")))
     _print_evaluation(f"figure: {drawn}")
 
 

@@ -93,9 +93,9 @@ def fit(
     Parquet logs larger than memory are read in small blocks: candidates are compared on a sample of 100,000 rows, and
     the best one learns from all rows. The model is then a policy without its log: it can decide and be evaluated.
     """
-    from o2pl.fitting.candidates import guessed_range
+    from o2pl.fitting.candidates import guessed_candidate_range
     from o2pl.fitting.checkpoints import PassCheckpoints, fingerprint
-    from o2pl.fitting.fit_out_of_core import Streamed, is_streamed
+    from o2pl.fitting.fit_out_of_core import Streamed, is_out_of_core
 
     if figure is not None:
         require_extra("plots", "drawing figures")
@@ -112,7 +112,7 @@ def fit(
         _continue_fit(model, log, out, ends, skip_bad, mapping)
         return
     names = None if candidates is None else list_option(candidates)
-    if is_streamed(log, out_of_core, memory, engine, workers, address):
+    if is_out_of_core(log, out_of_core, memory, engine, workers, address):
         if incumbent is not None:
             raise InvalidInput("incumbent: found with an out-of-core fit, expected --in-memory")
         asked = Streamed(log, out, ends, names, confidence or 0.95, seed, skip_bad, engine, workers, address)
@@ -123,7 +123,7 @@ def fit(
         return
     found = read_log_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     if found.reward_range is None:
-        found = found.changed(reward_range=guessed_range(found.rewards))
+        found = found.changed(reward_range=guessed_candidate_range(found.rewards))
     work = PassCheckpoints(
         out.with_name(f"{out.name}.fitting"), fingerprint(found, (incumbent, confidence, candidates, seed))
     )
@@ -141,9 +141,9 @@ def fit(
 def _continue_fit(
     model: Path, log: Path, out: Path, ends: tuple[float, float] | None, skip_bad: int, mapping: str | None
 ) -> None:
-    from o2pl.fitting.continuing import continued, saved_learner
+    from o2pl.fitting.continuing import continued, learner_to_continue
 
-    learner = saved_learner(model, ends)
+    learner = learner_to_continue(model, ends)
     found = continued(learner, read_log_and_say(log, learner.reward_range, skip_bad, mapping=mapping))
     learner.save(out)
     typer.echo(
@@ -157,15 +157,15 @@ def _fit_in_memory(
     log: Interactions, work: PassCheckpoints, only: list[str] | None, confidence: float, figure: Path | None, seed: int
 ) -> Any:
     from o2pl.cli.progress import shown_progress
-    from o2pl.fitting.candidates import candidates_for, some
+    from o2pl.fitting.candidates import candidates_for, some_candidates
     from o2pl.fitting.choice import fit as fitted
 
     ends: Any = log.reward_range
     every = candidates_for(log, ends, seed)
     with shown_progress() as progress:
         found = fitted(
-            log, candidates=every if only is None else some(every, only), delta=1 - confidence, seed=seed, kept=work,
-            told=progress.told,
+            log, candidates=every if only is None else some_candidates(every, only), delta=1 - confidence, seed=seed,
+            kept=work, told=progress.told,
         )  # fmt: skip
     _show_fit(found, figure)
     return found.learner
@@ -174,14 +174,14 @@ def _fit_in_memory(
 def _fit_out_of_core(asked: Streamed) -> Fit:
     """Fit, and save the policy."""
     from o2pl.cli.progress import shown_progress
-    from o2pl.fitting.checkpoints import PassCheckpoints, fingerprint, stamps_of
+    from o2pl.fitting.checkpoints import PassCheckpoints, checkpoint_stamps, fingerprint
     from o2pl.fitting.fit_out_of_core import fit_out_of_core
-    from o2pl.formats.log_tables import bad_rows_of
+    from o2pl.formats.log_tables import bad_rows_of_log
 
-    stamp = fingerprint(stamps_of(asked.log), asked.settings)
+    stamp = fingerprint(checkpoint_stamps(asked.log), asked.settings)
     work = PassCheckpoints(asked.out.with_name(f"{asked.out.name}.fitting"), stamp)
     _say_fit_resumed(work)
-    bad = bad_rows_of(asked.log, "parquet", asked.skip_bad)
+    bad = bad_rows_of_log(asked.log, "parquet", asked.skip_bad)
     with ExitStack() as stack:
         stack.callback(work.remove_empty)
         progress = stack.enter_context(shown_progress())
@@ -208,7 +208,7 @@ def _fit_improvement(log: Interactions, work: PassCheckpoints, incumbent: str, c
     from rich.console import Console
 
     from o2pl.cli.progress import shown_progress
-    from o2pl.fitting.fit_report import improvement_lines, improvement_table
+    from o2pl.fitting.fit_report import fit_improvement_lines, fit_improvement_table
     from o2pl.fitting.improving import improve
     from o2pl.learners.incumbent import SafeImprovement
 
@@ -223,8 +223,8 @@ def _fit_improvement(log: Interactions, work: PassCheckpoints, incumbent: str, c
             return found
 
         improved = improve(log, incumbent, confidence=confidence, seed=seed, kept=kept, warn=_warn_of_fit)
-    Console().print(improvement_table(improved.learner.improvements_, improved.learner.improvement_))
-    _say_of_fit(["", *improvement_lines(improved)])
+    Console().print(fit_improvement_table(improved.learner.improvements_, improved.learner.improvement_))
+    _say_of_fit(["", *fit_improvement_lines(improved)])
     return improved.learner
 
 
@@ -235,10 +235,10 @@ def _show_fit(found: Fit, figure: Path | None) -> None:
     from rich.console import Console
 
     from o2pl.drawing import write_figure
-    from o2pl.fitting.fit_report import as_table, summary_lines
+    from o2pl.fitting.fit_report import fit_lines, fit_table
 
-    Console(width=max(Console().width, _WIDE)).print(as_table(found))
-    _say_of_fit(["", *summary_lines(found)])
+    Console(width=max(Console().width, _WIDE)).print(fit_table(found))
+    _say_of_fit(["", *fit_lines(found)])
     if figure is not None:
         target = figure if figure.suffix else figure.with_suffix(".png")
         write_figure(found.figure(), target)

@@ -40,20 +40,20 @@ def join(
     Join when the wait is over for all decisions. If those with a reward come first and the others later, what is
     learned in between is biased.
     """
-    from o2pl.formats.batches import joined
-    from o2pl.formats.files import kind_of_file, kind_of_suffix, read_table, write_tables
-    from o2pl.formats.log_tables import bad_rows_of
+    from o2pl.formats.batches import joined_batches
+    from o2pl.formats.files import kind_of_file, kind_of_file_to_write, read_file_table, write_file_tables
+    from o2pl.formats.log_tables import bad_rows_of_log
 
-    kind_of_suffix(out)
+    kind_of_file_to_write(out)
     tables = []
     for path in (decisions, rewards):
-        bad = bad_rows_of(path, kind_of_file(path), 0)
-        tables.append(read_table(path, bad))
+        bad = bad_rows_of_log(path, kind_of_file(path), 0)
+        tables.append(read_file_table(path, bad))
         say_bad_log_rows(bad)
-    found = joined(
+    found = joined_batches(
         tables[0], tables[1], (decisions.name, rewards.name), id_column, reward, default, several.value
     )  # fmt: skip
-    rows = write_tables(out, iter([found.table]))
+    rows = write_file_tables(out, iter([found.table]))
     without = f"{found.untold:,} without one " + ("are left out" if default is None else f"got {default:g}")
     typer.echo(f"{found.told:,} decisions have a reward; {without}")
     if found.others:

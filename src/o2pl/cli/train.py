@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from o2pl.cli.database import open_store
+from o2pl.cli.database import open_database_store
 from o2pl.cli.settings_file import Config
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra

@@ -11,7 +11,7 @@ from o2pl.demo.online import DIGITS
 from o2pl.evaluation.evaluate import evaluate
 from o2pl.learners import Bandit
 from o2pl.protocols import Floats, Ints
-from o2pl.simulation.worlds.classification import class_rewards
+from o2pl.simulation.worlds.classification import classification_rewards
 from o2pl.simulation.worlds.logged import logistic_logger
 from o2pl.simulation.worlds.rounds import TableRounds
 
@@ -50,7 +50,7 @@ def judge(rounds: int, say: Callable[[str], None], seed: int = 0) -> OldRows:
     labelled, met = np.split(order, [max(_LABELLED.values())])
     met = met[:rounds]
     say(f"Bandit(exploration={EXPLORATION}) writes a log")
-    means = class_rewards(data.labels[met], len(data.classes), 0.0)
+    means = classification_rewards(data.labels[met], len(data.classes), 0.0)
     learner = Bandit(len(data.classes), exploration=EXPLORATION, random_state=seed)
     run = learner.run(_judged_pair(TableRounds(data.contexts[met], means, means)))
     others: dict[str, Callable[[Floats], Ints]] = {}

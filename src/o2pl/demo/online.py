@@ -11,14 +11,14 @@ from o2pl.evaluation.play import play
 from o2pl.extras import missing_extra
 from o2pl.learners import Bandit
 from o2pl.protocols import Floats
-from o2pl.simulation.rivals import RIVALS, seeded
+from o2pl.simulation.rivals import RIVALS, seeded_rival
 from o2pl.simulation.worlds import Classification, Embedded
 
 DIGITS = Embedded("digits")
 BANDIT, VW, UNIFORM = "Bandit()", "Vowpal Wabbit", "random choice"
 # VW's greedy did best of its algorithms in our bake-off; it gets standardised inputs, as all others do.
 LEARNERS = {
-    BANDIT: seeded(Bandit),
+    BANDIT: seeded_rival(Bandit),
     "LinUCB": RIVALS["linucb"],
     "ridge, greedy": RIVALS["greedy-ridge"],
     VW: RIVALS["vw-greedy"],

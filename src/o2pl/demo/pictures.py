@@ -13,7 +13,7 @@ from o2pl.demo.judged import OldRows
 from o2pl.demo.online import BANDIT, UNIFORM, Online
 from o2pl.demo.served import ServedCalls
 from o2pl.drawing import new_figure, tidy
-from o2pl.simulation.figures import spread_labels
+from o2pl.simulation.figures import spread_figure_labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +65,7 @@ def picture_online(found: Online, theme: Theme) -> Figure:
         axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.plot(at, middle, color=colour, linestyle=style, linewidth=width)
         ends[name] = (float(lines[:, -1].mean()), colour)
-    spread_labels(axes, ends, 0.062)
+    spread_figure_labels(axes, ends, 0.062)
     axes.set(xlim=(0, at[-1]), ylim=(0, 1), xlabel="round", ylabel="mean reward so far")
     tidy(axes)
     return figure
@@ -121,7 +121,7 @@ def picture_served(found: ServedCalls, theme: Theme) -> Figure:
         axes.plot(at, course, color=colour, linestyle=style, linewidth=width)
         ends[label] = (float(course[-1]), colour)
     top = max(found.course("best", parts).max() * 1.1, 0.1)
-    spread_labels(axes, ends, 0.062 * top)
+    spread_figure_labels(axes, ends, 0.062 * top)
     axes.set(xlim=(0, len(found.calls)), ylim=(0, top), xlabel="readers", ylabel="clicks per reader (expected)")
     tidy(axes)
     return figure

@@ -29,7 +29,7 @@ from o2pl.features.quadratic import Quadratic
 from o2pl.features.settled import Settled
 from o2pl.features.standardise import Standardise
 from o2pl.kernels.dense import HELD
-from o2pl.kernels.linear import panel_rows
+from o2pl.kernels.linear import linear_panel_rows
 from o2pl.kernels.sparse import PANEL
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.penalty import Phi
@@ -95,7 +95,7 @@ def compiled_learner(engine: Engine) -> _core.CompiledLearner | None:
             return None
         made = _core.CompiledHashed(*given, PANEL)
     else:
-        width = [panel_rows(features.width(log.width)) for features in seen]
+        width = [linear_panel_rows(features.width(log.width)) for features in seen]
         made = _core.CompiledDense(*given, _forms(engine), width, HELD)
     made.dispersion = 1.0 if engine.scale is None else engine.scale.dispersion
     return made
@@ -110,7 +110,7 @@ def _of_real(engine: Engine, columns: _core.LogColumns, ends: tuple[float, float
     policy: Any = member.policy
     normal = float(policy.centre), float(policy.scale), float(control), float(member.objective.numbers[BASELINE])
     settings = [_settings(engine, member)], Choices(engine), _forms(engine)
-    panel = panel_rows(member.seen.features.width(engine.log.width))
+    panel = linear_panel_rows(member.seen.features.width(engine.log.width))
     return _core.CompiledGaussian(columns, ends, *settings, (*normal, panel, HELD))
 
 

@@ -27,7 +27,7 @@ from o2pl.engine.many import decide_many
 from o2pl.engine.shortening import shortened
 from o2pl.features.hashing import Hashed
 from o2pl.features.user_items import item_inputs
-from o2pl.kernels.registry import featurise
+from o2pl.kernels.registry import features_for_registered
 from o2pl.lazily import called_lazily
 from o2pl.policies.actionwise import ActionWise
 from o2pl.policies.cells import Cells
@@ -297,7 +297,7 @@ class Decider:
         features, of = None, None  # members with the same state share their features
         for m in self.members:
             if of is None or m.seen is not of.seen or m.features is not of.features:
-                features, of = featurise(m.features, m.seen, rows), m
+                features, of = features_for_registered(m.features, m.seen, rows), m
             made.append(m.policy.scores(m.params, features).reshape(-1))
         return np.stack(made)
 
@@ -397,7 +397,9 @@ class Decider:
     ) -> Explanation:  # fmt: skip
         """Explain a decision like a learner's `explain`, without the support in the log: a decider has no log."""
         given = context, items, ids, exclude
-        found: Explanation = called_lazily("o2pl.explaining.explanation", "explain")(self, given, action, against)
+        found: Explanation = called_lazily("o2pl.explaining.explanation", "explanation_of")(
+            self, given, action, against
+        )
         return found
 
     def coefficients(self, contexts: Any = None) -> Coefficients:

@@ -13,7 +13,7 @@ from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept, Quadratic, Settled, Standardise
 from o2pl.features.plan import FeaturePlan, feature_plan
 from o2pl.kernels.registry import MemberProblem, find_value
-from o2pl.kernels.replay import adam_on_a_window
+from o2pl.kernels.replay import replay_adam
 from o2pl.objectives.control import Control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.pessimistic import Pessimistic, PolicyValue
@@ -236,7 +236,7 @@ class MemberState:
         if oracle is None and fused and isinstance(self.oracle, Adam) and control is None and weights is None:
             dense = rows.encoded.kind == "dense"
             plan = self.seen.plan(rows.contexts.shape[1]) if dense else None
-            moved = adam_on_a_window(self.policy, self.objective, plan, self.oracle, rows, self.params, self.kept)
+            moved = replay_adam(self.policy, self.objective, plan, self.oracle, rows, self.params, self.kept)
             if moved is not None:
                 self.params, self.kept = moved
                 self.effort += (1, self.oracle.steps)

@@ -14,7 +14,7 @@ from o2pl.engine.item_memory import entry_has_ids
 from o2pl.engine.member import STRETCH
 from o2pl.engine.schedules import Exact
 from o2pl.kernels.finite import FiniteValue
-from o2pl.kernels.registry import featurise
+from o2pl.kernels.registry import features_for_registered
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.oracles.exhaustive import Exhaustive
 from o2pl.policies.finite import FinitePolicies
@@ -77,7 +77,9 @@ def run_finite(engine: Engine, contexts: Any, table: Floats | None) -> bool:
     chunk = max(1, _CHUNK // (policy.size * policy.n_actions))
     for first in range(0, len(contexts), chunk):
         rows = contexts[first : first + chunk]
-        L = np.ascontiguousarray(policy.all_likelihoods(featurise(member.seen.features, member.seen.state, rows)))
+        L = np.ascontiguousarray(
+            policy.all_likelihoods(features_for_registered(member.seen.features, member.seen.state, rows))
+        )
         rewards = table[first : first + chunk]
         sums.reserve(len(rows) * policy.size)
         actions, propensities = np.empty(len(rows), np.int64), np.empty(len(rows))

@@ -13,7 +13,7 @@ from o2pl import _core
 from o2pl.protocols import Floats
 
 
-def plugin_lower(values: Floats, delta: float) -> Floats:
+def plugin_bernstein_lower(values: Floats, delta: float) -> Floats:
     """Predictable plug-in empirical Bernstein (Waudby-Smith and Ramdas): lower bounds for a common mean, [n].
 
     (Σ λ_s y_s - log(1/δ) - Σ ψ(λ_s) (y_s - c_s)²) / Σ λ_s with ψ(λ) = -log(1 - λ) - λ and
@@ -22,7 +22,7 @@ def plugin_lower(values: Floats, delta: float) -> Floats:
     return _core.plugin_lower(np.asarray(values, np.float64), math.log(1 / delta))
 
 
-def realized_lower(values: Floats, delta: float, common: bool = True) -> Floats:
+def realized_bernstein_lower(values: Floats, delta: float, common: bool = True) -> Floats:
     """Prop. B.1 on X = y - c, peeled over the observed variation S: lower bounds after each row, [n].
 
     Its proof only needs X ≥ -B, so B = 1 although y has no upper bound. If means differ, it bounds their average.

@@ -24,7 +24,7 @@ import numpy as np
 
 from o2pl.protocols import Floats
 from o2pl.special import student_quantile
-from o2pl.theory.betting import bet_sums, lower_from_sums
+from o2pl.theory.betting import bet_sums, betting_lower_from_sums
 
 Kind = Literal["normal, with skew", "betting", "betting, at any time", "none"]
 _PART = 0.25
@@ -69,7 +69,7 @@ class TermSums(NamedTuple):
         return self.rows * second**2 / fourth if fourth > 1e-280 and second > 1e-24 else 0.0
 
 
-def sums_of(terms: Floats, floor: float, about: float | None = None, bet_on: Floats | None = None) -> TermSums:
+def sums_for_bounds(terms: Floats, floor: float, about: float | None = None, bet_on: Floats | None = None) -> TermSums:
     """Return the sums of terms ≥ -floor. bet_on: the terms of the bets, if they are fewer rows than the others."""
     middle = float(terms.mean()) if about is None else about
     u = terms - middle
@@ -96,15 +96,15 @@ def lower_bound(
     row could lower the mean beyond the worst row of the log.
     """
     if not at_any_time and sums.rows >= _FEWEST and surprises >= ENOUGH:
-        end = _normal(sums, delta)
+        end = _normal_bounds(sums, delta)
         if unseen <= _PART * (sums.mean - end):
             return Bound(end, "normal, with skew")
-    bound = lower_from_sums(sums.bets, sums.rows if bet_rows is None else bet_rows, delta)
+    bound = betting_lower_from_sums(sums.bets, sums.rows if bet_rows is None else bet_rows, delta)
     bound -= sums.floor + sums.raised / sums.rows
     return Bound(bound, "betting, at any time" if at_any_time else "betting")
 
 
-def _normal(sums: TermSums, delta: float) -> float:
+def _normal_bounds(sums: TermSums, delta: float) -> float:
     n = sums.rows
     second, third, _ = sums.central()
     deviation = math.sqrt(second * n / (n - 1))

@@ -19,7 +19,7 @@ import numpy as np
 
 from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import BLOCK, Interactions
-from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
+from o2pl.evaluation.multinomial import fit_action_wise_multinomial, fit_multinomial
 from o2pl.protocols import Floats, Ints
 from o2pl.special import gammainc, ndtr
 
@@ -58,8 +58,8 @@ def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
     if n < FEWEST:
         return Calibration(1.0, None, (), 0)
     if log.encoded.items is not None:
-        return _of_sets(log, log.contexts)
-    places, sizes, names = _numbered(log, bins)
+        return _calibration_of_sets(log, log.contexts)
+    places, sizes, names = _numbered_for_calibration(log, bins)
     contexts: Floats = log.contexts
     middles = contexts.mean(axis=0, dtype=np.float64)  # a column of 0 and 1 is split between them
     labels = ["all"]
@@ -68,9 +68,9 @@ def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
     d, k = contexts.shape[1], len(sizes)
     sums = np.zeros((4, 2 * d + 1, k))  # Σ u, Σ u², Σ φ, Σ φ² with u = 1{a} φ/q; by group of rows
     likely = None
-    for fitted, tested in _stages(n):
+    for fitted, tested in _calibration_stages(n):
         likely = fit_multinomial(contexts[fitted], places[fitted], k + 1, likely)
-        for rows in _blocks(tested):
+        for rows in _calibration_blocks(tested):
             guess = likely(contexts[rows])
             phi = guess[:, :k] ** 2
             u = np.zeros_like(phi)
@@ -90,11 +90,11 @@ def propensity_calibration(log: Interactions, *, bins: int = 8) -> Calibration:
     )  # Σ φ does not depend on the tested actions: dropping cells by it does not bias the test
     groups = [("rare actions", g, sums[:, g, rare].sum(axis=1)) for g in range(2 * d + 1) if rare.any()]
     groups += [(names[a], g, sums[:, g, a]) for a in np.flatnonzero(~rare) for g in range(2 * d + 1)]
-    cells = [_cell(name, labels[g], *four) for name, g, four in groups if four[2] >= _ENOUGH or g == 0]
-    return _together(cells, tuple(cell for cell in cells if cell.rows == "all"))
+    cells = [_calibration_cell(name, labels[g], *four) for name, g, four in groups if four[2] >= _ENOUGH or g == 0]
+    return _calibration_together(cells, tuple(cell for cell in cells if cell.rows == "all"))
 
 
-def _numbered(log: Interactions, bins: int) -> tuple[Ints, Floats, list[str]]:
+def _numbered_for_calibration(log: Interactions, bins: int) -> tuple[Ints, Floats, list[str]]:
     """Return the action index of each row (k: none of the k), the measure of each action, and names."""
     if not log.continuous:
         k = int(log.n_actions or 1)
@@ -108,16 +108,16 @@ def _numbered(log: Interactions, bins: int) -> tuple[Ints, Floats, list[str]]:
     return places, np.diff(edges), [f"{a:.3g} to {b:.3g}" for a, b in itertools.pairwise(edges)]
 
 
-def _stages(n: int) -> tuple[tuple[slice, slice], ...]:
+def _calibration_stages(n: int) -> tuple[tuple[slice, slice], ...]:
     return (slice(0, n // 4), slice(n // 4, n // 2)), (slice(0, n // 2), slice(n // 2, n))
 
 
-def _blocks(rows: slice) -> Iterator[slice]:
+def _calibration_blocks(rows: slice) -> Iterator[slice]:
     for start in range(rows.start, rows.stop, BLOCK):
         yield slice(start, min(start + BLOCK, rows.stop))
 
 
-def _cell(action: str, rows: str, S: float, V: float, E: float, E2: float) -> CalibrationCell:
+def _calibration_cell(action: str, rows: str, S: float, V: float, E: float, E2: float) -> CalibrationCell:
     """Test S = Σ u against E = Σ φ, with V = Σ u²: was the action played more often than q says?
 
     For constant q = μ̂, S would be a constant times a binomial, with variance E V/S - Σ φ². If fewer than 30 plays are
@@ -135,19 +135,19 @@ def _cell(action: str, rows: str, S: float, V: float, E: float, E2: float) -> Ca
     return CalibrationCell(action, rows, S / E, error, p)
 
 
-def _together(cells: list[CalibrationCell], overall: tuple[CalibrationCell, ...]) -> Calibration:
+def _calibration_together(cells: list[CalibrationCell], overall: tuple[CalibrationCell, ...]) -> Calibration:
     if not cells:
         return Calibration(1.0, None, (), 0)
     worst = min(cells, key=lambda cell: cell.p_value)
     return Calibration(min(1.0, worst.p_value * len(cells)), worst, overall, len(cells))
 
 
-def _of_sets(log: Interactions, sets: ActionSets) -> Calibration:
+def _calibration_of_sets(log: Interactions, sets: ActionSets) -> Calibration:
     """Test action sets: Σ_a μ̂(a|x) = 1, so the mean of μ̂(a_s|x_s)/q_s is 1."""
     ratios, implied = [], []
-    for fitted, tested in _stages(len(log)):
+    for fitted, tested in _calibration_stages(len(log)):
         here = sets[tested]
-        likely = fit_action_wise(sets[fitted], log.actions[fitted])(here)
+        likely = fit_action_wise_multinomial(sets[fitted], log.actions[fitted])(here)
         guess, q = likely[here.places(log.actions[tested])], log.propensities[tested]
         ratios.append(guess / q)
         implied.append(guess**2 / q + (1 - guess) ** 2 / np.maximum(1 - q, 1e-15) - 1)
@@ -159,4 +159,4 @@ def _of_sets(log: Interactions, sets: ActionSets) -> Calibration:
     off = abs(float(ratio.mean()) - 1)
     p = 2 * float(ndtr(-off / error)) if error > 0 else float(off < 1e-6)
     cell = CalibrationCell("any", "all", float(ratio.mean()), error, p)
-    return _together([cell], (cell,))
+    return _calibration_together([cell], (cell,))

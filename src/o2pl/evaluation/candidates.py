@@ -18,18 +18,18 @@ from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.estimators import EstimatorInput, value_of
-from o2pl.evaluation.gains import Gains, ends_of, gains_of, running
-from o2pl.evaluation.intervals import check_delta
-from o2pl.evaluation.judgement import Judgement, among_candidates, judge, of_candidate
-from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.estimators import EstimatorInput, estimator_value
+from o2pl.evaluation.gains import Gains, ends_of_gains, gains_of, running_gains
+from o2pl.evaluation.intervals import check_interval_delta
+from o2pl.evaluation.judgement import Judgement, judge, judged_among_candidates, judgement_of_candidate
+from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.support import support_of
 from o2pl.evaluation.unshown import Side
-from o2pl.evaluation.unusable import distrust
-from o2pl.evaluation.values import columns_of
-from o2pl.learners.targets import Target, as_target, with_names
+from o2pl.evaluation.unusable import unusable_log
+from o2pl.evaluation.values import columns_for_values
+from o2pl.learners.targets import Target, as_target, with_target_names
 from o2pl.protocols import Array, Ints, Seed
 from o2pl.validation import RewardRange, check_number
 
@@ -57,7 +57,7 @@ class CandidateValue:
 
     @property
     def said(self) -> str:
-        return of_candidate(self.judgement, self.out_at)
+        return judgement_of_candidate(self.judgement, self.out_at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Contest:
     @property
     def rows_needed(self) -> float:
         """Estimated additional rows until all others are worse with confidence: widths decrease as 1/√n."""
-        needed = [more_rows(one.gap, one.gap - one.behind, self.n) for one in self.left[1:]]
+        needed = [more_rows_for_candidates(one.gap, one.gap - one.behind, self.n) for one in self.left[1:]]
         return max(needed, default=0.0)
 
 
@@ -111,7 +111,7 @@ class Candidates:
     def said(self, contest: Contest) -> str:
         """Return the result on all rows, or in a segment, as a sentence."""
         left = [one.name for one in contest.left]
-        return among_candidates(left, len(contest.candidates), 1 - self.delta, self.doubt, self.wait(contest))
+        return judged_among_candidates(left, len(contest.candidates), 1 - self.delta, self.doubt, self.wait(contest))
 
     def wait(self, contest: Contest) -> str:
         """Return the expected number of rows (or days) until a decision, as text."""
@@ -120,15 +120,16 @@ class Candidates:
             return "decided"
         if math.isinf(needed) or needed > 1000 * contest.n:
             return "no reasonable number of rows would separate them"
-        rows = f"about {_rounded(needed):,} more rows are needed to decide, if the estimated differences are right"
+        more = _rounded_rows_for_candidates(needed)
+        rows = f"about {more:,} more rows are needed to decide, if the estimated differences are right"
         if not self.rows_per_day:
             return rows
         return f"{rows}: {needed / self.rows_per_day:,.1f} days at {self.rows_per_day:,.0f} rows per day"
 
     def __str__(self) -> str:
-        from o2pl.evaluation.candidates_report import as_text
+        from o2pl.evaluation.candidates_report import candidates_text
 
-        return as_text(self)
+        return candidates_text(self)
 
     def _repr_html_(self) -> str:
         import html
@@ -142,14 +143,14 @@ class Candidates:
         return draw_candidates(self)
 
 
-def more_rows(gap: float, width: float, n: int) -> float:
+def more_rows_for_candidates(gap: float, width: float, n: int) -> float:
     """Return the rows needed until width √(n / (n + more)) ≤ gap; ∞ without a gap."""
     if gap <= 0 or not math.isfinite(width):
         return math.inf
     return max(0.0, n * (_SLACK * (width / gap) ** 2 - 1))
 
 
-def _rounded(rows: float) -> int:
+def _rounded_rows_for_candidates(rows: float) -> int:
     """Round to two digits."""
     return int(float(f"{rows:.2g}"))
 
@@ -181,30 +182,32 @@ def evaluate_candidates(
     `segments`: a label per row, or the name of a context column. Each segment is compared separately. The statements
     about all rows and all segments hold jointly: each gets its share of δ.
     """
-    check_delta(delta)
+    check_interval_delta(delta)
     if rows_per_day is not None:
         check_number("rows_per_day", rows_per_day, 0.0, open_low=True)
     if len(policies) < 2:
         raise InvalidInput(f"policy: found {len(policies)} candidates, expected two or more, or a single policy")
-    given = with_names(as_log(log, reward_range), *policies.values())
+    given = with_target_names(as_log(log, reward_range), *policies.values())
     if given.reward_range is None or not given.has_propensities:
         lacking = "reward_range" if given.reward_range is None else "propensities"
         raise InvalidInput(f"{lacking}: found None, required for several candidates")
-    rows = with_numbers(given)
+    rows = numeric_log(given)
     targets = [as_target(policy, rows, name, contexts=given.contexts) for name, policy in policies.items()]
-    columns = columns_of(rows, targets, fit_rewards(rows, seed=seed) if len(rows) > 1 else None)
-    labels = _labels(given, segments)
+    columns = columns_for_values(rows, targets, fit_rewards(rows, seed=seed) if len(rows) > 1 else None)
+    labels = _candidate_segments(given, segments)
     parts = [] if labels is None else [(str(one), np.flatnonzero(labels == one)) for one in np.unique(labels)]
     names, inputs = list(policies), [one.inputs for one in columns]
-    doubt = distrust(rows, propensity_calibration(rows.thinned()))
+    doubt = unusable_log(rows, propensity_calibration(rows.thinned()))
     contests = [_Contest("all", None, inputs, rows)]
     contests += [_Contest(name, own, inputs, rows) for name, own in parts if len(own) >= _FEWEST]
-    _fill(contests, rows, targets, names, delta / (1 + len(parts)), doubt, seed)
+    _fill_candidates(contests, rows, targets, names, delta / (1 + len(parts)), doubt, seed)
     overall, *others = (one.done(names) for one in contests)
-    return Candidates(overall, tuple(others), delta, _warnings(rows, overall, names, parts, doubt), doubt, rows_per_day)
+    return Candidates(
+        overall, tuple(others), delta, _candidate_warnings(rows, overall, names, parts, doubt), doubt, rows_per_day
+    )
 
 
-def _labels(log: Interactions, segments: Any) -> Array | None:
+def _candidate_segments(log: Interactions, segments: Any) -> Array | None:
     if segments is None:
         return None
     if isinstance(segments, str):
@@ -226,9 +229,9 @@ class _Contest:
 
     def __init__(self, label: str, own: Ints | None, inputs: Sequence[EstimatorInput], log: Interactions) -> None:
         self.label, self.own = label, own
-        mine = list(inputs) if own is None else [_some(one, own) for one in inputs]
+        mine = list(inputs) if own is None else [_some_rows_of_candidate(one, own) for one in inputs]
         self.n, self.effective = len(mine[0].rewards), [one.effective_sample_size for one in mine]
-        self.values = [_value(one) for one in mine]
+        self.values = [_candidate_value(one) for one in mine]
         self.order = sorted(range(len(mine)), key=lambda j: (math.isnan(self.values[j]), -self.values[j]))
         self.found: dict[int, CandidateValue] = {}
         if log.row_weights is not None:  # bounds count each row once
@@ -244,24 +247,26 @@ class _Contest:
 
     def out_at(self, gains: Gains, delta: float) -> int:
         """Return the first row after which the leader is ahead."""
-        row = int(np.argmax(running(gains, delta).lower > 0))
+        row = int(np.argmax(running_gains(gains, delta).lower > 0))
         return row if gains.kept is None else int(gains.kept[row])
 
     def done(self, names: list[str]) -> Contest:
         return Contest(self.label, self.n, tuple(self.found[j] for j in self.order))
 
 
-def _fill(
+def _fill_candidates(
     contests: Sequence[_Contest], log: Interactions, targets: Sequence[Target], names: list[str], delta: float,
     doubt: str, seed: Seed,
 ) -> None:  # fmt: skip
     """Judge every candidate in every contest: its value, and the lower bound of the leader's advantage."""
     model, support, count = running_rewards(log, seed), support_of(log), len(names)
-    sides = [Side(target, one.inputs) for target, one in zip(targets, columns_of(log, targets, model), strict=True)]
+    sides = [
+        Side(target, one.inputs) for target, one in zip(targets, columns_for_values(log, targets, model), strict=True)
+    ]
     level = 2 * delta / (2 * count * (count - 1))  # of an interval whose lower end has half of it
     for j, side in enumerate(sides):
         alone = gains_of(log, [side], model, support, True)
-        values = [ends_of(one.rows_of(alone).sums, delta / (2 * count), True) for one in contests]
+        values = [ends_of_gains(one.rows_of(alone).sums, delta / (2 * count), True) for one in contests]
         ahead: dict[int, Gains] = {}
         for contest, value in zip(contests, values, strict=True):
             leader, judgement, out_at, behind = contest.leader, None, None, 0.0
@@ -270,7 +275,7 @@ def _fill(
                     pair = [sides[leader], side._replace(sign=-1)]
                     ahead = {leader: gains_of(log, pair, model, support, True)}
                 mine = contest.rows_of(ahead[leader])
-                gap = ends_of(mine.sums, level, True)
+                gap = ends_of_gains(mine.sums, level, True)
                 judgement = judge(
                     names[leader], names[j], gap.estimate, gap.low, gap.high, delta=delta, kind=gap.kind,
                     rows=contest.n, effective=mine.sums.effective, unsupported=mine.sums.unsupported, doubt=doubt,
@@ -284,26 +289,26 @@ def _fill(
             )
 
 
-def _value(inputs: EstimatorInput) -> float:
+def _candidate_value(inputs: EstimatorInput) -> float:
     """Return DR; without a model Σ w r / Σ w; nan if all weights are 0 or one overflowed."""
     if not inputs.weights.any():
         return math.nan
-    value = value_of("snips" if inputs.expected is None else "dr", inputs)
+    value = estimator_value("snips" if inputs.expected is None else "dr", inputs)
     return value if math.isfinite(value) else math.nan
 
 
-def _some(inputs: EstimatorInput, own: Any) -> EstimatorInput:
+def _some_rows_of_candidate(inputs: EstimatorInput, own: Any) -> EstimatorInput:
     some: Any = {name: None if column is None else column[own] for name, column in inputs._asdict().items()}
     return EstimatorInput(**some)
 
 
-def _warnings(
+def _candidate_warnings(
     log: Interactions, overall: Contest, names: list[str], parts: list[tuple[str, Any]], doubt: str
 ) -> tuple[str, ...]:
     said = f"{doubt[:1].upper()}{doubt[1:]}."
     if "propensities" in doubt:
         said += " Evaluate a single policy instead: that works with estimated propensities."
-    found = [*([said] if doubt else []), *findings.uneven_rows(log, at_any_time=True)]
+    found = [*([said] if doubt else []), *findings.finding_of_uneven_rows(log, at_any_time=True)]
     effective = {one.name: one.effective for one in overall.candidates}
     weak = [name for name in names if effective[name] < 30]
     if weak:

@@ -16,7 +16,7 @@ BLUE, RED, GREY = "#0072B2", "#D55E00", "#6e6e6e"
 _MOST = 30  # largest number of candidates in a table or a panel
 
 
-def as_table(contest: Contest) -> Any:
+def candidates_table(contest: Contest) -> Any:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, title_justify="left")
@@ -31,7 +31,7 @@ def as_table(contest: Contest) -> Any:
     return table
 
 
-def summary_lines(found: Candidates) -> list[str]:
+def candidates_lines(found: Candidates) -> list[str]:
     contests = (found.overall, *found.segments)
     lines = [
         f"n = {found.overall.n:,}; {1 - found.delta:.0%} for all statements jointly, at any time",
@@ -44,13 +44,13 @@ def summary_lines(found: Candidates) -> list[str]:
     return lines + [f"warning: {warning}" for warning in found.warnings]
 
 
-def as_text(found: Candidates) -> str:
+def candidates_text(found: Candidates) -> str:
     from rich.console import Console
 
     written = io.StringIO()
-    Console(file=written, width=110, color_system=None).print(as_table(found.overall))
+    Console(file=written, width=110, color_system=None).print(candidates_table(found.overall))
     lines = [line.rstrip() for line in written.getvalue().splitlines()]
-    return "\n".join([*lines, "", *summary_lines(found)])
+    return "\n".join([*lines, "", *candidates_lines(found)])
 
 
 def draw_candidates(found: Candidates) -> Figure:
@@ -62,13 +62,13 @@ def draw_candidates(found: Candidates) -> Figure:
     figure = new_figure(3.6 * across + (3 if across == 1 else 1.4), height * down)
     panels = figure.subplots(down, across, squeeze=False).ravel()
     for axes, contest in zip(panels, contests, strict=False):
-        _panel(axes, contest, len(contests) > 1)
+        _candidates_panel(axes, contest, len(contests) > 1)
     for axes in panels[len(contests) :]:
         axes.set_visible(False)
     return figure
 
 
-def _panel(axes: Axes, contest: Contest, named: bool) -> None:
+def _candidates_panel(axes: Axes, contest: Contest, named: bool) -> None:
     shown = contest.candidates[:_MOST]
     axes.axvspan(contest.leader.low, contest.leader.high, color=BLUE, alpha=0.08, linewidth=0)
     for place, one in enumerate(reversed(shown)):

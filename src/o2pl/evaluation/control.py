@@ -15,7 +15,7 @@ import numpy as np
 from o2pl.data.frames import Frame
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
-from o2pl.learners.targets import as_target, with_names
+from o2pl.learners.targets import as_target, with_target_names
 from o2pl.protocols import Floats
 from o2pl.validation import check_number
 
@@ -41,7 +41,7 @@ def with_control(
     log: Interactions, policies: list[Any], control: Any = None, share: float | None = None, at_any_time: bool = False
 ) -> ControlArms:
     """Return the log with control as an action. control: a column of 0 and 1, or its name; share: the chance p."""
-    log, member = _members(log, control)
+    log, member = _control_members(log, control)
     if share is None and at_any_time:
         raise InvalidInput(
             "control_share: found None, expected the chance of being in the control group, for at_any_time"
@@ -63,17 +63,17 @@ def with_control(
             "control: found a policy for action sets, real-valued actions or a log without propensities, expected the"
             " policy 'logged': the service as a whole"
         )
-    log = with_names(log, *policies)
+    log = with_target_names(log, *policies)
     k = int(log.n_actions or 1)
     names = log.action_names if len(log.action_names) == k else tuple(str(action) for action in range(k))
     arms = log.changed(
         actions=np.where(member, k, log.actions), propensities=np.where(member, p, (1 - p) * log.propensities),
         n_actions=k + 1, action_names=(*names, CONTROL), by_logger=None,
     )  # fmt: skip
-    return ControlArms(arms, [_extended(one, log, member) for one in policies])
+    return ControlArms(arms, [_extended_by_control(one, log, member) for one in policies])
 
 
-def _members(log: Interactions, control: Any) -> tuple[Interactions, Any]:
+def _control_members(log: Interactions, control: Any) -> tuple[Interactions, Any]:
     """Return the log without the column of the group, and who is in it. [n]"""
     column = CONTROL if control is None else control
     if isinstance(column, str):
@@ -85,7 +85,7 @@ def _members(log: Interactions, control: Any) -> tuple[Interactions, Any]:
                 f" group: control=column, or one of the context's columns: {names}"
             )
         kept = {name: one for name, one in known.items() if name != column}
-        given, log = np.asarray(log.contexts[column]), log.changed(contexts=_frame(kept, len(log)))
+        given, log = np.asarray(log.contexts[column]), log.changed(contexts=_control_frame(kept, len(log)))
     else:
         given, column = np.asarray(column), CONTROL
     if given.shape != (len(log),):
@@ -99,11 +99,11 @@ def _members(log: Interactions, control: Any) -> tuple[Interactions, Any]:
     return log, member
 
 
-def _frame(columns: dict[str, Any], n: int) -> Any:
+def _control_frame(columns: dict[str, Any], n: int) -> Any:
     return Frame(columns, n) if columns else np.zeros((n, 1), np.float32)
 
 
-def _extended(policy: Any, log: Interactions, member: Any) -> Floats:
+def _extended_by_control(policy: Any, log: Interactions, member: Any) -> Floats:
     """Return the policy in the log's actions and control, which it never takes, [n, K + 1]; [n] if that is unknown."""
     target = as_target(policy, log)
     found = [target.on(rows) for rows in log.blocks()]

@@ -18,7 +18,7 @@ import numpy as np
 
 from o2pl.data.interactions import BLOCK
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.intervals import added_by_one_more, weighed
+from o2pl.evaluation.intervals import one_more_row_for_interval_from_sums, sums_for_interval
 from o2pl.objectives.weights import clip_weights, effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Ints, Penalty
 from o2pl.theory.schedules import clip_level
@@ -70,7 +70,7 @@ def estimator_input(
     return EstimatorInput(rewards, weights, predicted[rows, actions], np.einsum("nk,nk->n", probabilities, predicted))
 
 
-def balanced_weights(likelihoods: Floats, by_logger: Floats, loggers: Ints) -> Floats:
+def balanced_estimator_weights(likelihoods: Floats, by_logger: Floats, loggers: Ints) -> Floats:
     """Return π(a|x) / Σ_j (n_j/n) q_j(a|x). by_logger [n, J]: propensity of the action under each of J loggers.
 
     With several loggers these weights are bounded by the largest logger's share: n/n_j times its own weight.
@@ -113,11 +113,11 @@ class Estimator:
     weights: Weigh | None = None  # of the rewards, or of r - m; None: it has none
 
 
-def _sum(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
+def _estimator_sum(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
     return float(means[0]), np.ones(1)
 
 
-def _ratio(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
+def _estimator_ratio(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
     """v̄ + (w e)‾ / w̄"""
     model, top, bottom = means
     if bottom == 0:
@@ -125,7 +125,7 @@ def _ratio(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
     return float(model + top / bottom), np.array([1.0, 1 / bottom, -top / bottom**2])
 
 
-def _pessimistic(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
+def _pessimistic_estimator(means: Floats, settings: EstimatorSettings) -> tuple[float, Floats]:
     """Return the clipped value minus Φ(σ̂²), in rewards: the learner's objective with the sign reversed."""
     if settings.penalty is None:
         raise InvalidInput("penalty: found None, expected the Φ that the learner minimises")
@@ -133,15 +133,15 @@ def _pessimistic(means: Floats, settings: EstimatorSettings) -> tuple[float, Flo
     return float(means[0] - settings.span * value), np.array([1.0, -settings.span * slope])
 
 
-def _cut(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+def _cut_for_estimator(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
     return np.asarray(clip_weights(columns.weights, settings.clip))
 
 
-def _kept(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+def _kept_for_estimator(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
     return np.where(columns.weights <= settings.switch, columns.weights, 0.0)
 
 
-def _shrunk(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+def _shrunk_for_estimator(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
     """Return λ w / (w² + λ) = w / (w²/λ + 1), with limit 0 at w = ∞."""
     w = columns.weights
     with np.errstate(over="ignore", invalid="ignore"):
@@ -150,44 +150,44 @@ def _shrunk(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
         )
 
 
-def _doubly_robust(columns: EstimatorInput, weights: Floats) -> Floats:
+def _doubly_robust_estimator(columns: EstimatorInput, weights: Floats) -> Floats:
     assert columns.played is not None
     assert columns.expected is not None
     return columns.expected + weights * (columns.rewards - columns.played)
 
 
-def _self_normalised(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
+def _self_normalised_estimator(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
     return np.zeros(len(columns.rewards)), columns.weights * columns.rewards, columns.weights
 
 
-def _self_normalised_dr(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
+def _self_normalised_dr_estimator(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
     assert columns.played is not None
     assert columns.expected is not None
     return columns.expected, columns.weights * (columns.rewards - columns.played), columns.weights
 
 
-def _clipped_parts(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
-    cut = _cut(columns, settings)
+def _clipped_estimator_parts(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
+    cut = _cut_for_estimator(columns, settings)
     if columns.played is None or columns.expected is None:
         return settings.baseline + cut * (columns.rewards - settings.baseline), (cut - 1) ** 2
-    return _doubly_robust(columns, cut), (cut - 1) ** 2
+    return _doubly_robust_estimator(columns, cut), (cut - 1) ** 2
 
 
-def _balanced(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
+def _balanced_estimator(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
     assert columns.balanced is not None
     return (columns.balanced * columns.rewards,)
 
 
-def _direct(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
+def _direct_estimator(columns: EstimatorInput, settings: EstimatorSettings) -> tuple[Floats, ...]:
     assert columns.expected is not None
     return (columns.expected,)
 
 
-def _plain(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+def _plain_estimator(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
     return columns.weights
 
 
-def _over_mixture(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
+def _mixture_estimator(columns: EstimatorInput, settings: EstimatorSettings) -> Floats:
     assert columns.balanced is not None
     return columns.balanced
 
@@ -196,39 +196,64 @@ _MODEL = ("played", "expected")
 
 ESTIMATORS: dict[str, Estimator] = {
     "ips": Estimator(
-        "mean w r: unbiased, unbounded variance", lambda c, t: (c.weights * c.rewards,), _sum, weights=_plain
+        "mean w r: unbiased, unbounded variance",
+        lambda c, t: (c.weights * c.rewards,),
+        _estimator_sum,
+        weights=_plain_estimator,
     ),
     "snips": Estimator(
-        "Σ w r / Σ w: self-normalised, within the range of observed rewards", _self_normalised, _ratio, weights=_plain
+        "Σ w r / Σ w: self-normalised, within the range of observed rewards",
+        _self_normalised_estimator,
+        _estimator_ratio,
+        weights=_plain_estimator,
     ),
     "clipped": Estimator(
-        "mean min(w, α) r: biased towards 0", lambda c, t: (_cut(c, t) * c.rewards,), _sum, weights=_cut
+        "mean min(w, α) r: biased towards 0",
+        lambda c, t: (_cut_for_estimator(c, t) * c.rewards,),
+        _estimator_sum,
+        weights=_cut_for_estimator,
     ),
-    "balanced": Estimator("mean w r, w over the mixture of the loggers", _balanced, _sum, ("balanced",), _over_mixture),
-    "dm": Estimator("mean v: the reward model alone, as good as the model", _direct, _sum, ("expected",)),
+    "balanced": Estimator(
+        "mean w r, w over the mixture of the loggers",
+        _balanced_estimator,
+        _estimator_sum,
+        ("balanced",),
+        _mixture_estimator,
+    ),
+    "dm": Estimator(
+        "mean v: the reward model alone, as good as the model", _direct_estimator, _estimator_sum, ("expected",)
+    ),
     "dr": Estimator(
         "mean v + w (r - m): unbiased, lower variance if the model is good",
-        lambda c, t: (_doubly_robust(c, c.weights),),
-        _sum,
+        lambda c, t: (_doubly_robust_estimator(c, c.weights),),
+        _estimator_sum,
         _MODEL,
-        _plain,
+        _plain_estimator,
     ),
-    "sndr": Estimator("mean v + Σ w (r - m) / Σ w: self-normalised DR", _self_normalised_dr, _ratio, _MODEL, _plain),
+    "sndr": Estimator(
+        "mean v + Σ w (r - m) / Σ w: self-normalised DR",
+        _self_normalised_dr_estimator,
+        _estimator_ratio,
+        _MODEL,
+        _plain_estimator,
+    ),
     "switch-dr": Estimator(
         "DR where w ≤ τ, the reward model elsewhere",
-        lambda c, t: (_doubly_robust(c, _kept(c, t)),),
-        _sum,
+        lambda c, t: (_doubly_robust_estimator(c, _kept_for_estimator(c, t)),),
+        _estimator_sum,
         _MODEL,
-        _kept,
+        _kept_for_estimator,
     ),
     "dr-shrinkage": Estimator(
         "DR with w shrunk to λ w / (w² + λ)",
-        lambda c, t: (_doubly_robust(c, _shrunk(c, t)),),
-        _sum,
+        lambda c, t: (_doubly_robust_estimator(c, _shrunk_for_estimator(c, t)),),
+        _estimator_sum,
         _MODEL,
-        _shrunk,
+        _shrunk_for_estimator,
     ),
-    "pessimistic": Estimator("the clipped value minus Φ: what the learner maximises", _clipped_parts, _pessimistic),
+    "pessimistic": Estimator(
+        "the clipped value minus Φ: what the learner maximises", _clipped_estimator_parts, _pessimistic_estimator
+    ),
 }
 
 
@@ -248,7 +273,7 @@ class Stream:
 
     def __init__(self, name: str, settings: EstimatorSettings | None = None) -> None:
         self.name, self.settings = name, settings or EstimatorSettings()
-        self.estimator = find(name)
+        self.estimator = find_estimator(name)
         self.n, self.weighted = 0, False
         self.means: Floats = np.zeros(0)
         self.products: Floats = np.zeros((0, 0))  # Σ (part - mean)(part - mean)ᵀ, [k, k]
@@ -261,7 +286,8 @@ class Stream:
             if getattr(columns, need) is None:
                 raise InvalidInput(f"{self.name}: found no column {need!r}, expected one value per row")
         pieces = [
-            _moments(self._parts(block), start) for start, block in zip(_starts(columns), columns.blocks(), strict=True)
+            _estimator_moments(self._parts(block), start)
+            for start, block in zip(_estimator_starts(columns), columns.blocks(), strict=True)
         ]
         if self.n and self.weighted != (columns.row_weights is not None):
             raise InvalidInput("row_weights: found rows with and without, expected all rows with weights, or none")
@@ -278,7 +304,7 @@ class Stream:
         weights = weights if block.row_weights is None else weights * block.row_weights
         modelled = block.played if "played" in self.estimator.needs else None
         model = np.empty(0) if modelled is None else modelled
-        size, squares, least, most = weighed(weights, block.rewards, model)
+        size, squares, least, most = sums_for_interval(weights, block.rewards, model)
         self.weights = self.weights + np.array([size, squares])
         self._widen(least, most)
 
@@ -289,7 +315,7 @@ class Stream:
 
     def combined(self) -> tuple[float, Floats]:
         """Return the value and its gradient with respect to the means of the parts."""
-        return _combined(self.estimator, self.means, self.settings, self.weighted)
+        return _combined_estimator_means(self.estimator, self.means, self.settings, self.weighted)
 
     def merge(self, other: Stream) -> Self:
         if (self.name, self.settings) != (other.name, other.settings):
@@ -335,11 +361,13 @@ class Stream:
         (size, squares), (least, most) = self.weights.tolist(), self.surprises
         largest = max(most, -least) if "played" in self.estimator.needs else most - least
         rows = self.n * float(self.means[-1]) if self.weighted else self.n
-        one_more = added_by_one_more(size, squares, largest, rows)
+        one_more = one_more_row_for_interval_from_sums(size, squares, largest, rows)
         return Estimate(value, math.sqrt(max(variance, 0.0) / self.n), self.n, one_more)
 
 
-def _combined(estimator: Estimator, means: Floats, settings: EstimatorSettings, weighted: bool) -> tuple[float, Floats]:
+def _combined_estimator_means(
+    estimator: Estimator, means: Floats, settings: EstimatorSettings, weighted: bool
+) -> tuple[float, Floats]:
     """Return the value and its gradient. weighted: the last mean is that of ω, the others are divided by it."""
     if not weighted:
         return estimator.combine(means, settings)
@@ -348,11 +376,11 @@ def _combined(estimator: Estimator, means: Floats, settings: EstimatorSettings, 
     return value, np.append(slope, -(slope @ ratios)) / means[-1]
 
 
-def _starts(columns: EstimatorInput) -> range:
+def _estimator_starts(columns: EstimatorInput) -> range:
     return range(0, len(columns.rewards), BLOCK)
 
 
-def _moments(parts: Floats, start: int) -> tuple[int, Floats, Floats]:
+def _estimator_moments(parts: Floats, start: int) -> tuple[int, Floats, Floats]:
     means = parts.mean(axis=1)
     if not np.isfinite(means).all():
         row = int(np.argmin(np.isfinite(parts).all(axis=0)))
@@ -365,7 +393,7 @@ def _moments(parts: Floats, start: int) -> tuple[int, Floats, Floats]:
     return parts.shape[1], means, centred @ centred.T
 
 
-def find(name: str) -> Estimator:
+def find_estimator(name: str) -> Estimator:
     if name not in ESTIMATORS:
         raise InvalidInput(f"estimator: found {name!r}, expected one of {sorted(ESTIMATORS)}")
     return ESTIMATORS[name]
@@ -376,15 +404,15 @@ def estimate(name: str, columns: EstimatorInput, settings: EstimatorSettings | N
     return Stream(name, settings or EstimatorSettings.theory(len(columns.rewards))).add(columns).estimate()
 
 
-def value_of(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> float:
+def estimator_value(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> float:
     """Return the value of `estimate` without its error; not finite if a weight overflowed or all are 0."""
-    estimator, settings = find(name), settings or EstimatorSettings.theory(len(columns.rewards))
+    estimator, settings = find_estimator(name), settings or EstimatorSettings.theory(len(columns.rewards))
     with np.errstate(invalid="ignore", over="ignore"):
         means = [columns.mean(part) for part in estimator.parts(columns, settings)]
         return estimator.combine(np.array(means), settings)[0]
 
 
-def row_values(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> Floats:
+def estimator_rows(name: str, columns: EstimatorInput, settings: EstimatorSettings | None = None) -> Floats:
     """Return the contribution of each row, [n]: the mean is the estimate (its linearisation, for ratios)."""
     stream = Stream(name, settings or EstimatorSettings.theory(len(columns.rewards))).add(columns)
     value, slope = stream.combined()

@@ -15,38 +15,38 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
 from o2pl.evaluation.candidates import Candidates, as_candidates, evaluate_candidates
-from o2pl.evaluation.comparison import Comparison, Shown, compare, linear_rows, one_more
+from o2pl.evaluation.comparison import Comparison, Shown, comparison_of_sides, comparison_one_more, comparison_rows
 from o2pl.evaluation.control import CONTROL, asks_for_control, with_control
 from o2pl.evaluation.diagnostics import (
-    clip_fraction,
-    drift,
-    overlap_by_action,
-    weight_tail,
+    diagnosed_clip_fraction,
+    diagnosed_drift,
+    diagnosed_overlap,
+    diagnosed_weight_tail,
 )
 from o2pl.evaluation.estimators import EstimatorSettings
 from o2pl.evaluation.gains import Ends
-from o2pl.evaluation.intervals import check_delta
-from o2pl.evaluation.logs import as_log, with_numbers
-from o2pl.evaluation.propensities import estimated
+from o2pl.evaluation.intervals import check_interval_delta
+from o2pl.evaluation.logs import as_log, numeric_log
+from o2pl.evaluation.propensities import with_estimated_propensities
 from o2pl.evaluation.results import Diagnostics, Evaluation, Valued
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.sensitivity import Sensitivity, sensitivity
-from o2pl.evaluation.slope import tuned
-from o2pl.evaluation.truncation import clipped_by, cost, truncated
+from o2pl.evaluation.slope import slope_tuned
+from o2pl.evaluation.truncation import truncated, truncated_by_policy, truncation_cost
 from o2pl.evaluation.unshown import Model, Side
-from o2pl.evaluation.unusable import fault
+from o2pl.evaluation.unusable import unusable_propensities
 from o2pl.evaluation.values import (
     PolicyColumns,
-    columns_of,
-    estimates_of,
-    headline_of,
-    missing_mass,
-    settings_of,
+    columns_for_values,
+    estimated_values,
+    headline_value,
+    settings_for_values,
+    value_mass_missing,
     wider,
 )
 from o2pl.learners.base import BanditEstimator
-from o2pl.learners.targets import Target, as_target, with_names
+from o2pl.learners.targets import Target, as_target, with_target_names
 from o2pl.objectives.weights import clip_weights
 from o2pl.protocols import Seed
 from o2pl.validation import RewardRange
@@ -184,7 +184,7 @@ def evaluate(
             several[baseline if isinstance(baseline, str) else "baseline"] = baseline
         of_log: Any = {"delta": delta, "reward_range": reward_range, "seed": seed}
         return evaluate_candidates(log, several, segments=segments, rows_per_day=rows_per_day, **of_log)
-    check_delta(delta)
+    check_interval_delta(delta)
     if segments is not None:
         raise InvalidInput(
             "segments: found with one policy, expected several policies: evaluate(log, {name: policy, ...})"
@@ -193,33 +193,33 @@ def evaluate(
         raise InvalidInput(f"levels: found {levels!r}, expected 'theory' or 'slope'")
     if propensities not in ("auto", "logged", "estimated"):
         raise InvalidInput(f"propensities: found {propensities!r}, expected 'auto', 'logged' or 'estimated'")
-    given = with_names(as_log(log, reward_range), policy, baseline)
+    given = with_target_names(as_log(log, reward_range), policy, baseline)
     if at_any_time and given.reward_range is None:
         raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward, for at_any_time")
-    source = source_of(with_numbers(given), propensities, seed)
+    source = evaluated_log(numeric_log(given), propensities, seed)
     rows = source.log
     targets = [as_target(policy, rows, contexts=given.contexts)]
     if baseline is not None:
         targets.append(as_target(baseline, rows, "baseline", contexts=given.contexts))
-    settings = settings_of(policy, rows)
+    settings = settings_for_values(policy, rows)
     model = fit_rewards(rows, seed=seed) if len(rows) > 1 else None
-    own, *others = columns_of(rows, targets, model)
+    own, *others = columns_for_values(rows, targets, model)
     other = others[0] if others else None
-    diagnostics = _diagnose(rows, own, settings.clip, source.calibration)
+    diagnostics = _diagnose_evaluation(rows, own, settings.clip, source.calibration)
     weights = own.inputs.weights
     overflow = bool(np.isinf(weights).any())
-    at_levels = tuned(settings, own.inputs) if levels == "slope" else settings
-    raw, errors, left_out = estimates_of(own.inputs, at_levels, estimators, delta)
+    at_levels = slope_tuned(settings, own.inputs) if levels == "slope" else settings
+    raw, errors, left_out = estimated_values(own.inputs, at_levels, estimators, delta)
     estimates = tuple(wider(one, rows.reward_range, diagnostics.missing, overflow) for one in raw)
-    headline = headline_of(errors)
-    compared = compared_of(rows, targets, [own, *others], model, delta, at_any_time, headline == "ips", seed)
-    estimates, headline = _judged(estimates, headline, compared.value, rows.reward_range, at_any_time)
-    learned = _learned_from(learner, original)
+    headline = headline_value(errors)
+    compared = compared_in_evaluation(rows, targets, [own, *others], model, delta, at_any_time, headline == "ips", seed)
+    estimates, headline = _judged_in_evaluation(estimates, headline, compared.value, rows.reward_range, at_any_time)
+    learned = _evaluated_share_learned_from(learner, original)
     against = np.ones(0) if other is None else other.inputs.weights
-    warnings = findings.warnings(rows, diagnostics, left_out, overflow, estimates, learned, source.why)
-    warnings = (*clipped_by(learner, original.rewards), *warnings)
+    warnings = findings.warnings_of_findings(rows, diagnostics, left_out, overflow, estimates, learned, source.why)
+    warnings = (*truncated_by_policy(learner, original.rewards), *warnings)
     if cut is not None and truncate is not None:
-        warnings = (cost(cut, weights, targets[0].name, truncate), *warnings)
+        warnings = (truncation_cost(cut, weights, targets[0].name, truncate), *warnings)
     return Evaluation(
         targets[0].name,
         estimates,
@@ -230,18 +230,18 @@ def evaluate(
         at_any_time,
         diagnostics,
         warnings,
-        findings.doubt(rows, diagnostics, learned, bool(source.why), None if other is None else against),
+        findings.finding_of_doubt(rows, diagnostics, learned, bool(source.why), None if other is None else against),
         compared.sequence,
         compared.difference_sequence,
         source.why,
-        _sensitivity(rows, own, other, diagnostics.missing, delta) if source.why and not overflow else None,
+        _evaluated_sensitivity(rows, own, other, diagnostics.missing, delta) if source.why and not overflow else None,
         (weights, against),
         compared.kind,
         compared.unsupported,
     )
 
 
-def compared_of(
+def compared_in_evaluation(
     rows: Interactions, targets: Sequence[Target], columns: Sequence[PolicyColumns], model: RewardModel | None,
     delta: float, at_any_time: bool, noisy: bool, seed: Seed, shown: Shown | None = None,
 ) -> Comparison:  # fmt: skip
@@ -249,14 +249,14 @@ def compared_of(
     use: Model | None = running_rewards(rows, seed) if at_any_time else None if noisy else model
     inputs = [one.inputs for one in columns]
     if at_any_time:
-        inputs = [one.inputs for one in columns_of(rows, targets, use)]
+        inputs = [one.inputs for one in columns_for_values(rows, targets, use)]
     elif noisy:
         inputs = [one._replace(played=None, expected=None) for one in inputs]
     sides = [Side(target, one) for target, one in zip(targets, inputs, strict=True)]
-    return compare(rows, sides, use, delta, at_any_time, shown)
+    return comparison_of_sides(rows, sides, use, delta, at_any_time, shown)
 
 
-def _judged(
+def _judged_in_evaluation(
     estimates: tuple[Valued, ...], headline: str, ends: Ends, possible: RewardRange | None, at_any_time: bool
 ) -> tuple[tuple[Valued, ...], str]:
     """Give the recommended estimate the interval that is judged by; the others keep normal ones."""
@@ -280,44 +280,46 @@ class TrustedLog(NamedTuple):
     why: str  # why propensities are estimated; empty: they are the logged ones
 
 
-def source_of(log: Interactions, choice: PropensityChoice, seed: Seed) -> TrustedLog:
+def evaluated_log(log: Interactions, choice: PropensityChoice, seed: Seed) -> TrustedLog:
     if choice == "logged" and not log.has_propensities:
         raise InvalidInput("propensities: found 'logged' with a log that has none, expected 'auto' or 'estimated'")
     why = "" if log.has_propensities else "the log has none"
     if log.has_propensities:
         tested = propensity_calibration(log.thinned())
         if choice == "auto":
-            why = fault(log, tested)
+            why = unusable_propensities(log, tested)
         elif choice == "estimated":
             why = "as requested"
         if not why:
             return TrustedLog(log, tested, "")
-    log = log.changed(propensities=estimated(log, seed=seed), by_logger=None)
+    log = log.changed(propensities=with_estimated_propensities(log, seed=seed), by_logger=None)
     return TrustedLog(log, propensity_calibration(log.thinned()), why)
 
 
-def _sensitivity(
+def _evaluated_sensitivity(
     log: Interactions, own: PolicyColumns, other: PolicyColumns | None, missing: float, delta: float
 ) -> Sensitivity:
     """Return the sensitivity of the difference, or of the value without a baseline."""
     low, high = log.reward_range or (-math.inf, math.inf)
     span = high - low
-    lost = missing + (0.0 if other is None else missing_mass(log, other))
+    lost = missing + (0.0 if other is None else value_mass_missing(log, other))
     least, most = (low, high) if other is None else (-span, span)
     return sensitivity(
-        linear_rows(log, own, other),
+        comparison_rows(log, own, other),
         delta,
         least,
         most,
         lost * span if lost else 0.0,
-        one_more=one_more(log, own, other),
+        one_more=comparison_one_more(log, own, other),
     )
 
 
 # -- the log
 
 
-def _diagnose(log: Interactions, columns: PolicyColumns, clip: float, calibration: Calibration) -> Diagnostics:
+def _diagnose_evaluation(
+    log: Interactions, columns: PolicyColumns, clip: float, calibration: Calibration
+) -> Diagnostics:
     weights, kept = columns.inputs.weights, log.thinned_rows()
     level = clip if math.isfinite(clip) else EstimatorSettings.theory(len(log)).clip
     points = np.unique(np.geomspace(1, len(log), 200).astype(np.int64))  # the 1st, …, nth largest weight
@@ -325,18 +327,18 @@ def _diagnose(log: Interactions, columns: PolicyColumns, clip: float, calibratio
         len(log),
         columns.inputs.effective_sample_size,
         columns.inputs.mean(weights),
-        weight_tail(weights),
+        diagnosed_weight_tail(weights),
         level,
-        clip_fraction(weights, level),
-        missing_mass(log, columns),
-        overlap_by_action(log, columns.mass, weights),
+        diagnosed_clip_fraction(weights, level),
+        value_mass_missing(log, columns),
+        diagnosed_overlap(log, columns.mass, weights),
         calibration,
-        drift(log.thinned(), (clip_weights(weights, level) * log.rewards)[kept]),
+        diagnosed_drift(log.thinned(), (clip_weights(weights, level) * log.rewards)[kept]),
         np.stack([points / len(log), np.partition(weights, len(log) - points)[len(log) - points]]),
     )
 
 
-def _learned_from(policy: Any, log: Interactions) -> float:
+def _evaluated_share_learned_from(policy: Any, log: Interactions) -> float:
     """Return the fraction of the log that the learner's own log starts or ends with, by actions and propensities."""
     if not isinstance(policy, BanditEstimator) or policy._engine is None:
         return 0.0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.evaluation.judgement import explore, few_rows
-from o2pl.evaluation.unusable import SURE, certain, distrust, said_of
+from o2pl.evaluation.judgement import judgement_explore, judgement_few_rows
+from o2pl.evaluation.unusable import SURE, said_of_unusable, unusable_log, unusable_share_certain
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats
 from o2pl.validation import LEAST_PROPENSITY
@@ -21,11 +21,11 @@ _CHANGED = 1e-4  # p-values below this are said in the verdict itself
 _LEARNED = 0.05  # fraction of training rows in the log that hardly biases the result
 
 
-def within(one: Valued) -> str:
+def said_within_finding(one: Valued) -> str:
     return f"{one.value:.4g} ({one.low:.4g} to {one.high:.4g})"
 
 
-def warnings(
+def warnings_of_findings(
     log: Interactions,
     seen: Diagnostics,
     left_out: dict[str, str],
@@ -46,9 +46,9 @@ def warnings(
             "The rows are slots of lists. These are values of single slots, given the logged items above them;"
             " use evaluate_lists for the values of the policy's own lists."
         )
-    found += uneven_rows(log, at_any_time=estimates[0].name == "any-time")
-    found += _estimated(seen, why_estimated) if why_estimated else _propensities(log, seen)
-    found += tiny_propensities(log)
+    found += finding_of_uneven_rows(log, at_any_time=estimates[0].name == "any-time")
+    found += _findings_of_estimates(seen, why_estimated) if why_estimated else _findings_of_propensities(log, seen)
+    found += finding_of_tiny_propensities(log)
     if overflow:
         found.append(
             "Some importance weights overflowed: their propensities are nearly 0. Intervals are as wide as the reward"
@@ -57,10 +57,10 @@ def warnings(
         )
     elif left_out:
         found += [f"{name} could not be computed: {reason}." for name, reason in left_out.items()]
-    found += _outside(log, estimates)
-    found += _weights(seen, overflow)
-    found += _support(log, seen, estimates)
-    found += _drift(seen)
+    found += _findings_outside_range(log, estimates)
+    found += _findings_of_weights(seen, overflow)
+    found += _findings_of_support(log, seen, estimates)
+    found += _findings_of_drift(seen)
     if seen.n == 1:
         found.append("With a single row the variance is unknown, so normal intervals are infinite.")
     elif any(math.isinf(one.low) for one in estimates) and not overflow and not (seen.missing and not log.reward_range):
@@ -68,7 +68,7 @@ def warnings(
     return tuple(found)
 
 
-def uneven_rows(log: Interactions, at_any_time: bool) -> list[str]:
+def finding_of_uneven_rows(log: Interactions, at_any_time: bool) -> list[str]:
     """Say what does not use row weights."""
     if log.row_weights is None:
         return []
@@ -84,7 +84,7 @@ def uneven_rows(log: Interactions, at_any_time: bool) -> list[str]:
     ]
 
 
-def tiny_propensities(log: Interactions) -> list[str]:
+def finding_of_tiny_propensities(log: Interactions) -> list[str]:
     """Warn about rows whose propensities are too small to be plausible."""
     small = np.flatnonzero(log.propensities < LEAST_PROPENSITY)
     if log.continuous or not len(small):
@@ -97,26 +97,26 @@ def tiny_propensities(log: Interactions) -> list[str]:
     ]
 
 
-def doubt(
+def finding_of_doubt(
     log: Interactions, seen: Diagnostics, learned_from: float, estimated: bool = False, against: Floats | None = None
 ) -> str:
     """Return why no number should be trusted; empty if there is no reason. against: weights of the baseline."""
-    reason = distrust(log, seen.calibration, estimated)
+    reason = unusable_log(log, seen.calibration, estimated)
     if reason:
         return reason
-    if _unsupported(seen.effective, seen.n):
-        return few_rows(seen.n, seen.effective)
-    if against is not None and _unsupported(effective_sample_size(against), seen.n):
-        return f"the log does not support the baseline: it hardly shows its actions. {explore()}"
+    if _finding_unsupported(seen.effective, seen.n):
+        return judgement_few_rows(seen.n, seen.effective)
+    if against is not None and _finding_unsupported(effective_sample_size(against), seen.n):
+        return f"the log does not support the baseline: it hardly shows its actions. {judgement_explore()}"
     return "it has learned from rows of this log" if learned_from > _LEARNED else ""
 
 
-def _unsupported(effective: float, n: int) -> bool:
+def _finding_unsupported(effective: float, n: int) -> bool:
     """Return whether the effective sample size is below three for at least a few dozen rows, or 0."""
     return effective < min(3.0, n / 20)
 
 
-def _estimated(seen: Diagnostics, why: str) -> list[str]:
+def _findings_of_estimates(seen: Diagnostics, why: str) -> list[str]:
     found = [
         f"Propensities are estimated from the contexts: {why}. Influences on the actions that are not in the contexts"
         " are missed; the table of Γ shows how much of that the result tolerates."
@@ -124,28 +124,30 @@ def _estimated(seen: Diagnostics, why: str) -> list[str]:
     if seen.calibration.worst is not None and seen.calibration.p_value < SURE:
         found.append(
             f"The estimates do not match the actions either (p = {seen.calibration.p_value:.1g}):"
-            f" {said_of(seen.calibration.worst)}."
+            f" {said_of_unusable(seen.calibration.worst)}."
         )
     return found
 
 
-def _propensities(log: Interactions, seen: Diagnostics) -> list[str]:
+def _findings_of_propensities(log: Interactions, seen: Diagnostics) -> list[str]:
     test = seen.calibration
-    if certain(log) > 0.5:
+    if unusable_share_certain(log) > 0.5:
         return [
-            f"{certain(log):.0%} of the rows have propensity 1: their action was certain. If it was drawn at random,"
+            f"{unusable_share_certain(log):.0%} of the rows have propensity 1: their action was certain. If it"
+            " was drawn at random,"
             " the"
             " propensities are wrong. If not, the log has no information about other actions in these rows."
         ]
     if test.worst is None or test.p_value >= SURE:
         return []
     return [
-        f"The logged propensities do not match the actions (p = {test.p_value:.1g}): {said_of(test.worst)}: its logged"
+        f"The logged propensities do not match the actions (p = {test.p_value:.1g}):"
+        f" {said_of_unusable(test.worst)}: its logged"
         " propensities are too small. Do not trust any weighted estimate before this is explained."
     ]
 
 
-def _outside(log: Interactions, estimates: tuple[Valued, ...]) -> list[str]:
+def _findings_outside_range(log: Interactions, estimates: tuple[Valued, ...]) -> list[str]:
     """Warn about estimates outside the reward range; the pessimistic one is not an estimate of the value."""
     if log.reward_range is None:
         return []
@@ -160,7 +162,7 @@ def _outside(log: Interactions, estimates: tuple[Valued, ...]) -> list[str]:
     ]
 
 
-def _weights(seen: Diagnostics, overflow: bool) -> list[str]:
+def _findings_of_weights(seen: Diagnostics, overflow: bool) -> list[str]:
     found = []
     if seen.effective < max(30.0, 0.01 * seen.n):
         found.append(
@@ -177,7 +179,7 @@ def _weights(seen: Diagnostics, overflow: bool) -> list[str]:
     return found
 
 
-def _support(log: Interactions, seen: Diagnostics, estimates: tuple[Valued, ...]) -> list[str]:
+def _findings_of_support(log: Interactions, seen: Diagnostics, estimates: tuple[Valued, ...]) -> list[str]:
     found = []
     if log.n_actions is not None and (log.actions == log.actions[0]).all():
         found.append(
@@ -201,14 +203,14 @@ def _support(log: Interactions, seen: Diagnostics, estimates: tuple[Valued, ...]
     return found
 
 
-def over_which_rows(seen: Diagnostics) -> str:
+def finding_over_which_rows(seen: Diagnostics) -> str:
     """Say of a verdict for which rows it holds, if the policy's value changes along the log beyond doubt."""
     if not seen.drift.p_value < _CHANGED:
         return ""
     return f", on average over these {seen.n:,} rows, along which rewards change"
 
 
-def _drift(seen: Diagnostics) -> list[str]:
+def _findings_of_drift(seen: Diagnostics) -> list[str]:
     found = []
     if seen.drift.p_value < SURE:
         found.append(

@@ -24,10 +24,10 @@ from typing import NamedTuple
 import numpy as np
 
 from o2pl.data.interactions import BLOCK, Interactions
-from o2pl.evaluation.bounds import Kind, TermSums, lower_bound, sums_of
+from o2pl.evaluation.bounds import Kind, TermSums, lower_bound, sums_for_bounds
 from o2pl.evaluation.sequences import ConfidenceSequence
-from o2pl.evaluation.support import Support, largest_shown
-from o2pl.evaluation.unshown import Hidden, Model, Side, Unshown, hidden_of, other_mass, unshown_of
+from o2pl.evaluation.support import Support, largest_supported_weight
+from o2pl.evaluation.unshown import Hidden, Model, Side, Unshown, hidden_in_unshown, unshown_of, unshown_other_mass
 from o2pl.protocols import Floats, Ints
 from o2pl.theory.betting import betting_lower
 from o2pl.validation import RewardRange
@@ -79,7 +79,7 @@ class Gains:
         """Return the sums over the rows. about: numbers near the means of `lower` and -`upper`."""
         n, kept = len(self), slice(None) if self.kept is None else self.kept
         sides = [
-            sums_of(self._weighed(terms), floor, around, terms[kept])
+            sums_for_bounds(self._weighed(terms), floor, around, terms[kept])
             for terms, floor, around in zip((self.lower, -self.upper), self.floors, about, strict=True)
         ]
         weights = [self._weighed(one) for one in self.weights]
@@ -161,7 +161,9 @@ class GainSums(NamedTuple):
         if not np.isfinite(self.weights).all():
             return 0.0
         beyond = 0.0 if unshown > _CLEARLY else _BEYOND
-        return max(0.0, sum(_shortfall(one, two, self.rows, beyond) for one, two in self.weights.tolist()) - unshown)
+        return max(
+            0.0, sum(_shortfall_of_gains(one, two, self.rows, beyond) for one, two in self.weights.tolist()) - unshown
+        )
 
     @property
     def unsupported(self) -> float:
@@ -217,23 +219,23 @@ def gains_of(
     u = frame.scaled(log.rewards)
     weighed = [side for side in sides if not side.logged]
     weights = [side.inputs.weights for side in weighed]
-    W = _total([side.sign * side.inputs.weights for side in weighed], len(log))
+    W = _total_of_gains([side.sign * side.inputs.weights for side in weighed], len(log))
     logged = sum(side.sign for side in sides if side.logged)
     kept = None if log.row_weights is None else log.thinned_rows()
     if not np.isfinite(W).all():
-        return _overflowed(frame, weights, log.row_weights, kept)
-    limit = largest_shown(W, share) if limit is None else limit
-    found = _modelled(weighed, frame, len(log))
+        return _overflowed_gains(frame, weights, log.row_weights, kept)
+    limit = largest_supported_weight(W, share) if limit is None else limit
+    found = _modelled_gains(weighed, frame, len(log))
     if found is None:
         unshown = None
     elif unshown is None:
         unshown = unshown_of(log, weighed, limit, support)
     if unshown is None or model is None:
-        hidden = other_mass(log, weighed, limit, float(u.mean()))
+        hidden = unshown_other_mass(log, weighed, limit, float(u.mean()))
     else:
-        hidden = hidden_of(log, unshown, model, frame.scaled)
-    played, value = found or _constant(u, sum(side.sign for side in weighed), predictable)
-    return _assembled(frame, u, W, weights, logged, played, value, hidden, limit, log.row_weights, kept)
+        hidden = hidden_in_unshown(log, unshown, model, frame.scaled)
+    played, value = found or _constant_for_gains(u, sum(side.sign for side in weighed), predictable)
+    return _assembled_gains(frame, u, W, weights, logged, played, value, hidden, limit, log.row_weights, kept)
 
 
 def gains_of_weights(
@@ -247,18 +249,18 @@ def gains_of_weights(
     frame = _Frame.of(rewards, ends, [sign for sign, _ in weights])
     u, n = frame.scaled(rewards), len(rewards)
     weighed = [(sign, one) for sign, one in weights if one is not None]
-    W = _total([sign * one for sign, one in weighed], n)
+    W = _total_of_gains([sign * one for sign, one in weighed], n)
     own = [one for _, one in weighed]
     if not np.isfinite(W).all():
-        return _overflowed(frame, own, None, None)
+        return _overflowed_gains(frame, own, None, None)
     total = sum(sign for sign, _ in weighed)
     if model is None:
-        played, value = _constant(u, total, predictable)
+        played, value = _constant_for_gains(u, total, predictable)
     else:  # a difference of values has no zero
         played, value = np.clip(frame.scaled(model[0]), 0.0, 1.0), (model[1] - total * frame.low) / frame.span
     logged = sum(sign for sign, one in weights if one is None)
     hidden = Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
-    return _assembled(frame, u, W, own, logged, played, value, hidden, largest_shown(W), None, None)
+    return _assembled_gains(frame, u, W, own, logged, played, value, hidden, largest_supported_weight(W), None, None)
 
 
 class _Frame(NamedTuple):
@@ -286,7 +288,7 @@ class _Frame(NamedTuple):
         return (self.low if self.alone else 0.0, self.span)
 
 
-def _overflowed(frame: _Frame, weights: Sequence[Floats], row_weights: Floats | None, kept: Ints | None) -> Gains:
+def _overflowed_gains(frame: _Frame, weights: Sequence[Floats], row_weights: Floats | None, kept: Ints | None) -> Gains:
     unknown = np.full(len(weights[0]), math.nan)
     nothing = np.ones(len(unknown))
     return Gains(
@@ -295,7 +297,7 @@ def _overflowed(frame: _Frame, weights: Sequence[Floats], row_weights: Floats | 
     )  # fmt: skip
 
 
-def _assembled(
+def _assembled_gains(
     frame: _Frame, u: Floats, W: Floats, weights: Sequence[Floats], logged: int, played: Floats, value: Floats,
     hidden: Hidden, limit: float, row_weights: Floats | None, kept: Ints | None,
 ) -> Gains:  # fmt: skip
@@ -326,7 +328,7 @@ def _assembled(
     )  # fmt: skip
 
 
-def ends_of(sums: GainSums, delta: float, at_any_time: bool = False) -> Ends:
+def ends_of_gains(sums: GainSums, delta: float, at_any_time: bool = False) -> Ends:
     """Return estimate and interval at level 1 - δ: each end is a bound at δ/2."""
     (zero, unit), (least, most) = sums.scale, sums.ends
     if not math.isfinite(sums.estimate):
@@ -339,7 +341,7 @@ def ends_of(sums: GainSums, delta: float, at_any_time: bool = False) -> Ends:
     below -= (sums.stretch - 1) * (sums.lower.mean - below)
     above -= (sums.stretch - 1) * (sums.upper.mean - above)
     mean, lost = sums.estimate / sums.rows, sums.lost
-    low, high = _within(sums, below - lost, lost - above)
+    low, high = _gains_within(sums, below - lost, lost - above)
     if sums.known_range:
         mean = min(max(mean, least), most)
     low, high = min(low, mean), max(high, mean)  # an estimate lies inside its interval
@@ -347,7 +349,7 @@ def ends_of(sums: GainSums, delta: float, at_any_time: bool = False) -> Ends:
     return Ends(zero + unit * mean, zero + unit * low, zero + unit * high, known, min(few))
 
 
-def _within(sums: GainSums, low: float, high: float) -> RewardRange:
+def _gains_within(sums: GainSums, low: float, high: float) -> RewardRange:
     """Return the interval within what is possible; everything, if the reward range is needed and not known."""
     least, most = sums.ends
     if not sums.known_range:
@@ -356,7 +358,7 @@ def _within(sums: GainSums, low: float, high: float) -> RewardRange:
     return (low, high) if low <= high else (least, most)
 
 
-def running(gains: Gains, delta: float) -> ConfidenceSequence:
+def running_gains(gains: Gains, delta: float) -> ConfidenceSequence:
     """Return the interval after each row, for the mean over the rows so far: valid at all rows together."""
     kept = slice(None) if gains.kept is None else gains.kept
     (zero, unit), (least, most), found = gains.scale, gains.ends, []
@@ -371,7 +373,7 @@ def running(gains: Gains, delta: float) -> ConfidenceSequence:
 # -- columns
 
 
-def _modelled(sides: Sequence[Side], frame: _Frame, n: int) -> tuple[Floats, Floats] | None:
+def _modelled_gains(sides: Sequence[Side], frame: _Frame, n: int) -> tuple[Floats, Floats] | None:
     """Return m of the logged actions and v, scaled; None: there is no model."""
     if not sides:
         return np.zeros(n), np.zeros(n)
@@ -384,18 +386,18 @@ def _modelled(sides: Sequence[Side], frame: _Frame, n: int) -> tuple[Floats, Flo
     return np.clip(frame.scaled(sides[0].inputs.played), 0.0, 1.0), value
 
 
-def _constant(u: Floats, signs: int, predictable: bool) -> tuple[Floats, Floats]:
+def _constant_for_gains(u: Floats, signs: int, predictable: bool) -> tuple[Floats, Floats]:
     """Return the mean reward in place of m and v; of the earlier rows, where that must be predictable."""
     n = len(u)
     level = (np.cumsum(u) - u + 0.5) / np.arange(1, n + 1) if predictable else np.full(n, u.mean())
     return level, signs * level
 
 
-def _total(parts: Sequence[Floats], n: int) -> Floats:
+def _total_of_gains(parts: Sequence[Floats], n: int) -> Floats:
     return np.asarray(sum(parts, np.zeros(n)))
 
 
-def _shortfall(total: float, squares: float, rows: float, beyond: float) -> float:
+def _shortfall_of_gains(total: float, squares: float, rows: float, beyond: float) -> float:
     """Return 1 minus the mean weight, beyond so many standard errors: mass that is not in the log."""
     if rows < 2:
         return 0.0

@@ -21,14 +21,14 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
-from o2pl.evaluation.gains import Ends, Gains, ends_of, gains_of
-from o2pl.evaluation.intervals import one_more_row
+from o2pl.evaluation.gains import Ends, Gains, ends_of_gains, gains_of
+from o2pl.evaluation.intervals import one_more_row_for_interval
 from o2pl.evaluation.judgement import Judgement, judge
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.support import support_of
 from o2pl.evaluation.unshown import Side
-from o2pl.evaluation.unusable import distrust
-from o2pl.evaluation.values import columns_of
+from o2pl.evaluation.unusable import unusable_log
+from o2pl.evaluation.values import columns_for_values
 from o2pl.learners.targets import Target
 from o2pl.protocols import Floats
 from o2pl.special import ndtri
@@ -46,7 +46,7 @@ class HeldOut:
     def values(self, policy: Target, against: Target | None = None) -> Floats:
         """Return the columns of V(policy), or of V(policy) - V(against). [9, n]"""
         targets = [policy] if against is None else [policy, against]
-        columns = columns_of(self.rows, targets, self.model)
+        columns = columns_for_values(self.rows, targets, self.model)
         sides = [Side(t, c.inputs, s) for t, c, s in zip(targets, columns, (1, -1), strict=False)]
         found = gains_of(self.rows, sides, self.model, self.support, share=self.share)
         floors = np.repeat(np.array(found.floors)[:, None], len(self.rows), axis=1)
@@ -57,7 +57,7 @@ class HeldOut:
         return np.asarray(self.values(policy)[0])
 
 
-def gains_from(parts: Sequence[Floats], log: Interactions, difference: bool = False) -> Gains:
+def gains_held_out(parts: Sequence[Floats], log: Interactions, difference: bool = False) -> Gains:
     """Put the parts together. log: their rows, in this order."""
     values = np.concatenate(parts, axis=1)
     columns: dict[str, Any] = dict(zip(_COLUMNS, values, strict=False))
@@ -72,7 +72,7 @@ def gains_from(parts: Sequence[Floats], log: Interactions, difference: bool = Fa
     )  # fmt: skip
 
 
-def over_the_logger(value: Gains, log: Interactions) -> Gains:
+def over_the_logger_held_out(value: Gains, log: Interactions) -> Gains:
     """Return the gain over the logging policy from a value: its rewards are subtracted row by row."""
     low, span = value.scale
     u = (log.rewards - low) / span
@@ -91,7 +91,7 @@ class Evidence(NamedTuple):
     judgement: Judgement  # of its gain over the logging policy, or over the given incumbent
 
 
-def evidence(
+def held_out_evidence(
     name: str, parts: Sequence[Floats], log: Interactions, delta: float, doubt: str = "",
     baseline: str = "the logging policy", differences: Sequence[Floats] = (), others: Floats | None = None,
 ) -> Evidence:  # fmt: skip
@@ -99,39 +99,39 @@ def evidence(
 
     others: `estimates` of another part's policy in the same rows, if there are several parts. [n]
     """
-    value = gains_from(parts, log)
-    gain = gains_from(differences, log, True) if len(differences) else over_the_logger(value, log)
+    value = gains_held_out(parts, log)
+    gain = gains_held_out(differences, log, True) if len(differences) else over_the_logger_held_out(value, log)
     if others is not None:
-        value, gain = (replace(one, stretch=_stretch(one, value.estimate - others)) for one in (value, gain))
-    ends = ends_of(gain.sums, delta)
+        value, gain = (replace(one, stretch=_held_out_stretch(one, value.estimate - others)) for one in (value, gain))
+    ends = ends_of_gains(gain.sums, delta)
     judgement = judge(
         name, baseline, ends.estimate, ends.low, ends.high, delta=delta, kind=ends.kind, rows=len(log),
         effective=value.sums.effective, unsupported=gain.sums.unsupported, doubt=doubt,
     )  # fmt: skip
-    pessimistic = _pessimistic(value, delta), _pessimistic(gain, delta)
-    return Evidence(ends_of(value.sums, delta), *pessimistic, judgement)
+    pessimistic = _pessimistic_held_out(value, delta), _pessimistic_held_out(gain, delta)
+    return Evidence(ends_of_gains(value.sums, delta), *pessimistic, judgement)
 
 
-def _stretch(one: Gains, off: Floats) -> float:
+def _held_out_stretch(one: Gains, off: Floats) -> float:
     """Return √(1 + s_d²/s²). off: what the terms differ from those of another part's policy. [n]"""
     spread, apart = (float(one._weighed(terms).var()) for terms in (one.estimate, off))
     return math.sqrt(1 + apart / spread) if math.isfinite(apart) and spread > 0 else 1.0
 
 
-def _pessimistic(value: Gains, delta: float) -> float:
+def _pessimistic_held_out(value: Gains, delta: float) -> float:
     """Return mean - z e - what the log lacks, e² = s²/n + one_more² (`one_more_row`), in rewards."""
     lower, n = value._weighed(value.lower), len(value)
     if not np.isfinite(lower).all():
         return -math.inf
-    one_more = one_more_row(value._multiplied(value.whole) / value.average, value.surprises)
+    one_more = one_more_row_for_interval(value._multiplied(value.whole) / value.average, value.surprises)
     error = math.hypot(float(lower.std(ddof=1)) / math.sqrt(n), one_more)
     low, span = value.scale
     return low + span * (float(lower.mean()) + float(ndtri(delta / 2)) * error - value.sums.lost)
 
 
-def doubts(log: Interactions, estimated: bool = False) -> str:
+def held_out_doubts(log: Interactions, estimated: bool = False) -> str:
     """Return why the log cannot tell; empty if there is no reason. log: with contexts as numbers."""
     rows = log[-_TESTED:].thinned()
     if len(rows) < FEWEST:
         return ""
-    return distrust(rows, propensity_calibration(rows), estimated)
+    return unusable_log(rows, propensity_calibration(rows), estimated)

@@ -60,13 +60,13 @@ class Judgement:
     def sentence(self, condition: str = "") -> str:
         """Return the verdict as a sentence. condition: a further one."""
         when = " at any time" if self.kind.endswith("any time") else ""
-        sure = f"{with_confidence(self.confidence)}{when}{self.condition}{condition}"
+        sure = f"{judged_with_confidence(self.confidence)}{when}{self.condition}{condition}"
         beyond = f" by more than {self.tolerance:g}" if self.tolerance else ""
         if self.verdict in ("better", "worse"):
             said = "not worse" if self.tolerance and self.better else self.verdict
             return f"{self.policy} is {said} than {self.baseline}{beyond}, {sure}"
         if self.verdict == "cannot be judged":
-            return no_conclusion(self.reason, self.policy)
+            return judged_without_conclusion(self.reason, self.policy)
         if self.tolerance:
             return f"this log does not show whether {self.policy} is worse than {self.baseline}{beyond}"
         return f"{self.policy} and {self.baseline} cannot be distinguished with this log"
@@ -86,9 +86,9 @@ def judge(
     elif high < -tolerance:
         verdict = "worse"
     elif unsupported > _UNSHOWN:
-        verdict, reason = "cannot be judged", unsupported_reason(unsupported, rows)
+        verdict, reason = "cannot be judged", judgement_unsupported(unsupported, rows)
     elif effective < min(_FEW, rows / 5) and not (low == high == 0):
-        verdict, reason = "cannot be judged", few_rows(rows, effective)
+        verdict, reason = "cannot be judged", judgement_few_rows(rows, effective)
     return Judgement(
         verdict,
         policy,
@@ -110,19 +110,19 @@ def judge(
 # -- words
 
 
-def with_confidence(confidence: float) -> str:
+def judged_with_confidence(confidence: float) -> str:
     return f"with {100 * confidence:.6g}% confidence"
 
 
-def no_conclusion(reason: str, policy: str = "") -> str:
+def judged_without_conclusion(reason: str, policy: str = "") -> str:
     return f"no conclusion{f' about {policy}' if policy else ''}: {reason}"
 
 
-def among_candidates(left: Sequence[str], of: int, confidence: float, doubt: str, wait: str) -> str:
+def judged_among_candidates(left: Sequence[str], of: int, confidence: float, doubt: str, wait: str) -> str:
     """Return the verdict on several policies. left: those that are not behind the leader, which is the first."""
-    sure = f"{with_confidence(confidence)} at any time"
+    sure = f"{judged_with_confidence(confidence)} at any time"
     if doubt:
-        return no_conclusion(doubt)
+        return judged_without_conclusion(doubt)
     if len(left) == 1:
         return f"{left[0]} is the best of {of}, {sure}"
     more = f" and {len(left) - 5} more" if len(left) > 5 else ""
@@ -130,7 +130,7 @@ def among_candidates(left: Sequence[str], of: int, confidence: float, doubt: str
     return f"{', '.join(left[:5])}{more} may each be the best{gone}; {wait}"
 
 
-def of_candidate(against: Judgement | None, row: int | None) -> str:
+def judgement_of_candidate(against: Judgement | None, row: int | None) -> str:
     """Return what a table says of a candidate. against: of the leader against it, since this row; None: it leads."""
     if against is None:
         return "leads"
@@ -139,14 +139,14 @@ def of_candidate(against: Judgement | None, row: int | None) -> str:
     return "cannot be judged" if against.verdict == "cannot be judged" else "may be the best"
 
 
-def advice(found: str, least: float | None, instead: str = "") -> str:
+def judgement_advice(found: str, least: float | None, instead: str = "") -> str:
     """Say what to do about an incumbent. found: the verdict; least: the gain that is certain; None: none is."""
     if least is None:
         return f"{found}: keep the incumbent. {instead}"
     return f"{found}, by at least {least:.4f}: deploy it"
 
 
-def explore(share: float = 1.0) -> str:
+def judgement_explore(share: float = 1.0) -> str:
     """Say what to do about a log that hardly shows a share of the decisions: how much to explore, for how many rows."""
     rows = float(f"{_SHOWN / (_EXPLORED * share):.2g}")
     return (
@@ -156,14 +156,15 @@ def explore(share: float = 1.0) -> str:
     )
 
 
-def unsupported_reason(share: float, rows: int) -> str:
+def judgement_unsupported(share: float, rows: int) -> str:
     """Say that the log does not support a policy, and what to do."""
     shown = f"it hardly shows {share:.0%} of the decisions concerned"
-    return f"the log does not support the comparison: {shown}. {explore(share)}"
+    return f"the log does not support the comparison: {shown}. {judgement_explore(share)}"
 
 
-def few_rows(rows: int, effective: float) -> str:
-    return f"the log does not support it: {rows:,} rows have an effective sample size of {effective:.0f}. {explore()}"
+def judgement_few_rows(rows: int, effective: float) -> str:
+    said = f"the log does not support it: {rows:,} rows have an effective sample size of {effective:.0f}."
+    return f"{said} {judgement_explore()}"
 
 
 @dataclass(frozen=True)
@@ -184,12 +185,12 @@ class DeployVerdict:
         return f"{'safe' if self.safe else 'not safe'} to deploy: {self.reason}"
 
 
-def deploying(found: Judgement, tolerance: float = 0.0) -> DeployVerdict:
+def judge_deploying(found: Judgement, tolerance: float = 0.0) -> DeployVerdict:
     """Return whether to deploy, from a judgement with this tolerance."""
     name = f"the baseline ({found.baseline})" if found.baseline != "baseline" else "the baseline"
     numbers = (
         f"estimated gain over {name} {found.estimate:.4g}, at least {found.low:.4g}"
-        f" {with_confidence(found.confidence)}{found.condition}; {found.rows:,} rows, effective sample size"
+        f" {judged_with_confidence(found.confidence)}{found.condition}; {found.rows:,} rows, effective sample size"
         f" {found.effective:,.0f}"
     )
     if found.better:

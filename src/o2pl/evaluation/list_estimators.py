@@ -40,44 +40,44 @@ class ListColumns(NamedTuple):
     expected: Floats | None = None  # Σ_a π(a | remaining) m_l(a)
 
 
-def _products(columns: ListColumns) -> Floats:
+def _list_products(columns: ListColumns) -> Floats:
     return np.asarray(np.cumprod(np.where(columns.has, columns.weights, 1.0), axis=1), np.float64)
 
 
 def _list(columns: ListColumns) -> Floats:
-    return np.asarray(_products(columns)[:, -1] * _sum(columns, columns.rewards))
+    return np.asarray(_list_products(columns)[:, -1] * _list_sum(columns, columns.rewards))
 
 
-def _cascade(columns: ListColumns) -> Floats:
-    return _sum(columns, _products(columns) * columns.rewards)
+def _list_cascade(columns: ListColumns) -> Floats:
+    return _list_sum(columns, _list_products(columns) * columns.rewards)
 
 
-def _cascade_dr(columns: ListColumns) -> Floats:
+def _list_cascade_dr(columns: ListColumns) -> Floats:
     if columns.played is None or columns.expected is None:
         raise InvalidInput("cascade-dr: found no reward model, expected its columns `played` and `expected`")
-    down = _products(columns)
+    down = _list_products(columns)
     above = np.concatenate([np.ones((len(down), 1)), down[:, :-1]], axis=1)
-    return _sum(columns, down * (columns.rewards - columns.played) + above * columns.expected)
+    return _list_sum(columns, down * (columns.rewards - columns.played) + above * columns.expected)
 
 
-def _independent(columns: ListColumns) -> Floats:
-    return _sum(columns, columns.weights * columns.rewards)
+def _list_independent(columns: ListColumns) -> Floats:
+    return _list_sum(columns, columns.weights * columns.rewards)
 
 
-def _pseudo_inverse(columns: ListColumns) -> Floats:
-    return np.asarray((1 + _sum(columns, columns.weights - 1)) * _sum(columns, columns.rewards))
+def _list_pseudo_inverse(columns: ListColumns) -> Floats:
+    return np.asarray((1 + _list_sum(columns, columns.weights - 1)) * _list_sum(columns, columns.rewards))
 
 
-def _sum(columns: ListColumns, values: Floats) -> Floats:
+def _list_sum(columns: ListColumns, values: Floats) -> Floats:
     return np.asarray(np.where(columns.has, values, 0.0).sum(axis=1))
 
 
 LIST_ESTIMATORS: dict[str, tuple[str, Callable[[ListColumns], Floats]]] = {
     "list": ("product of all weights: assumes nothing", _list),
-    "cascade": ("product of the weights down to the slot: lower slots do not change what happens above", _cascade),
-    "cascade-dr": ("cascade with a reward model", _cascade_dr),
-    "independent": ("a slot's own weight: its reward depends on its own item alone", _independent),
-    "pseudo-inverse": ("1 + Σ (w - 1): rewards of slots add up", _pseudo_inverse),
+    "cascade": ("product of the weights down to the slot: lower slots do not change what happens above", _list_cascade),
+    "cascade-dr": ("cascade with a reward model", _list_cascade_dr),
+    "independent": ("a slot's own weight: its reward depends on its own item alone", _list_independent),
+    "pseudo-inverse": ("1 + Σ (w - 1): rewards of slots add up", _list_pseudo_inverse),
 }
 
 

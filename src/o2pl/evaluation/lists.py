@@ -22,14 +22,14 @@ from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.findings import within
-from o2pl.evaluation.gains import ends_of, gains_of_weights
-from o2pl.evaluation.intervals import check_delta
-from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge, no_conclusion
+from o2pl.evaluation.findings import said_within_finding
+from o2pl.evaluation.gains import ends_of_gains, gains_of_weights
+from o2pl.evaluation.intervals import check_interval_delta
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, judge, judge_deploying, judged_without_conclusion
 from o2pl.evaluation.list_estimators import LIST_ESTIMATORS, list_estimates
-from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.results import Valued
-from o2pl.evaluation.unusable import distrust
+from o2pl.evaluation.unusable import unusable_log
 from o2pl.learners.targets import Target, as_target
 from o2pl.objectives.weights import effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Ints
@@ -94,12 +94,12 @@ class ListEvaluation:
         if self.difference is not None:
             return str(self.judgement)
         if self.doubt:
-            return no_conclusion(self.doubt, self.policy)
-        return f"a list of {self.policy} is worth {within(self.whole)}, the mean over its slots"
+            return judged_without_conclusion(self.doubt, self.policy)
+        return f"a list of {self.policy} is worth {said_within_finding(self.whole)}, the mean over its slots"
 
     def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:
         """Return whether the lower bound of policy minus baseline, for whole lists, is above -tolerance."""
-        return deploying(self._judged(tolerance), tolerance)
+        return judge_deploying(self._judged(tolerance), tolerance)
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -128,9 +128,9 @@ class ListEvaluation:
 
     def figure(self) -> Any:
         """Draw the value of each slot and of the list, with confidence intervals."""
-        from o2pl.evaluation.figures import draw_lists
+        from o2pl.evaluation.figures import figure_of_lists
 
-        return draw_lists(self)
+        return figure_of_lists(self)
 
 
 def evaluate_lists(
@@ -151,14 +151,14 @@ def evaluate_lists(
     list, also for the log of a learner. `estimators`: further estimates of the list's value, from the names in
     `list_estimators.LIST_ESTIMATORS`; each assumes something of how slots depend on each other.
     """
-    check_delta(delta)
+    check_interval_delta(delta)
     for one in estimators:
         if one not in LIST_ESTIMATORS:
             raise InvalidInput(f"estimators: found {one!r}, expected some of {', '.join(LIST_ESTIMATORS)}")
     whole = as_log(log, reward_range)
     given = whole.thinned()
-    starts = _starts(given)
-    rows = with_numbers(given)
+    starts = _list_starts(given)
+    rows = numeric_log(given)
     if at_any_time and rows.reward_range is None:
         raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward, for at_any_time")
     columns = _ListColumns(rows, starts)
@@ -179,13 +179,13 @@ def evaluate_lists(
     return ListEvaluation(
         target.name, tuple(one.valued for one in values[:-1]), values[-1].valued, tuple(others),
         tuple(one.valued for one in gaps), name, delta, at_any_time, len(starts), effective,
-        (*_uneven(whole, len(given)), *_warnings(columns, own, effective)),
-        distrust(rows, propensity_calibration(rows)), (gaps or values)[-1].kind, (gaps or values)[-1].unsupported,
+        (*_uneven_lists(whole, len(given)), *_list_warnings(columns, own, effective)),
+        unusable_log(rows, propensity_calibration(rows)), (gaps or values)[-1].kind, (gaps or values)[-1].unsupported,
         list_estimates(rows, starts, target, estimators, delta) if estimators else (),
     )  # fmt: skip
 
 
-def _starts(log: Interactions) -> Ints:
+def _list_starts(log: Interactions) -> Ints:
     """Return the first row of each list."""
     slots = log.slots
     if slots is None:
@@ -240,7 +240,7 @@ class _ListColumns:
         rewards, ends = self.rewards(k), self.log.reward_range
         given = [(sign, None if (weights == 1).all() else weights) for sign, weights in sides]
         gains = gains_of_weights(rewards, ends, given, at_any_time)
-        found = ends_of(gains.sums, delta, at_any_time)
+        found = ends_of_gains(gains.sums, delta, at_any_time)
         name, says = ("difference", self.names[k]) if len(sides) > 1 else (self.names[k], "")
         if len(sides) > 1 and np.array_equal(sides[0][1], sides[1][1]):
             found = found._replace(estimate=0.0, low=0.0, high=0.0)  # the same lists
@@ -253,7 +253,7 @@ class _Found(NamedTuple):
     unsupported: float
 
 
-def _warnings(columns: _ListColumns, weights: Sequence[Floats], effective: Sequence[float]) -> tuple[str, ...]:
+def _list_warnings(columns: _ListColumns, weights: Sequence[Floats], effective: Sequence[float]) -> tuple[str, ...]:
     found = []
     for k, name in enumerate(columns.names):
         if effective[k] < _FEW:
@@ -272,7 +272,7 @@ def _warnings(columns: _ListColumns, weights: Sequence[Floats], effective: Seque
     return tuple(found)
 
 
-def _uneven(log: Interactions, rows: int) -> list[str]:
+def _uneven_lists(log: Interactions, rows: int) -> list[str]:
     if log.row_weights is None:
         return []
     return [

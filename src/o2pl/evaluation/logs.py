@@ -29,7 +29,7 @@ def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
         found = Interactions(*log)
     if found is None:
         raise InvalidInput(
-            f"log: found {_said(log)}, expected Interactions (from read_log, for example), a learner, a Log,"
+            f"log: found {_said_of_log(log)}, expected Interactions (from read_log, for example), a learner, a Log,"
             " or a tuple of four columns: contexts, actions, rewards, propensities"
         )
     if not len(found):
@@ -39,7 +39,7 @@ def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
     return found
 
 
-def with_numbers(log: Interactions) -> Interactions:
+def numeric_log(log: Interactions) -> Interactions:
     """Return the log with contexts encoded as numeric rows, for reward models and tests. Policies use raw contexts."""
     if log.form == "frame":
         schema = Schema.learn(log.contexts)
@@ -50,12 +50,12 @@ def with_numbers(log: Interactions) -> Interactions:
         encoder = Encoder(log.kind, items=log.kind != ROW, hashed=hashed)
         rows = as_contexts(encoder.encode(log.contexts))
     if is_sparse(rows.own):
-        return log.changed(contexts=rows.with_features(common_features(rows.own)))
+        return log.changed(contexts=rows.with_features(common_features_of_log(rows.own)))
     plain = rows.items is None or rows.shared is None
     return log if plain else log.changed(contexts=rows.with_features(rows.inputs))
 
 
-def common_features(rows: SparseRows) -> Floats:
+def common_features_of_log(rows: SparseRows) -> Floats:
     """Return the most common features of sparse rows as columns. All others share some columns, by index.
 
     [n, at most `_COMMON + _SHARED`]
@@ -73,7 +73,7 @@ def common_features(rows: SparseRows) -> Floats:
     return out
 
 
-def _said(log: Any) -> str:
+def _said_of_log(log: Any) -> str:
     if isinstance(log, str):
         return f"the text {log!r}"
     kind = f"a {type(log).__name__}"

@@ -25,13 +25,13 @@ import numpy as np
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.gains import Gains, ends_of, gains_of_weights
-from o2pl.evaluation.intervals import check_delta
+from o2pl.evaluation.gains import Gains, ends_of_gains, gains_of_weights
+from o2pl.evaluation.intervals import check_interval_delta
 from o2pl.evaluation.judgement import Judgement, judge
-from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.results import Valued
-from o2pl.evaluation.unusable import distrust
-from o2pl.learners.targets import Target, as_target, with_names
+from o2pl.evaluation.unusable import unusable_log
+from o2pl.learners.targets import Target, as_target, with_target_names
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange
@@ -136,18 +136,20 @@ def evaluate_many_actions(
     [K, C, D], with `shown`, the categories that each row showed, [n, D]. logger: the policy that made the log, as for
     `evaluate`, with the probabilities of all actions. `baseline` as for `evaluate`; "logged" is the logger.
     """
-    check_delta(delta)
-    given = with_names(as_log(log, reward_range), policy, logger, baseline)
+    check_interval_delta(delta)
+    given = with_target_names(as_log(log, reward_range), policy, logger, baseline)
     if given.encoded.items is not None or given.continuous or not given.has_propensities:
         raise InvalidInput("log: found action sets, real-valued actions or no propensities, expected numbered actions")
-    rows = with_numbers(given.thinned())
+    rows = numeric_log(given.thinned())
     raw = given.thinned().contexts
-    known = _features(features, shown, rows)
+    known = _many_actions_features(features, shown, rows)
     made = as_target(logger, rows, "logger", contexts=raw)
-    named = [("policy", policy)] + ([] if baseline is None or _logged(baseline) else [("baseline", baseline)])
+    named = [("policy", policy)] + (
+        [] if baseline is None or _many_actions_logged(baseline) else [("baseline", baseline)]
+    )
     targets = [as_target(one, rows, name, contexts=raw) for name, one in named]
-    columns = _columns(rows, known, made, targets)
-    f_shown, f_policies = _modelled(rows, known, columns.expected)
+    columns = _many_actions_columns(rows, known, made, targets)
+    f_shown, f_policies = _many_actions_modelled(rows, known, columns.expected)
     first = (f_shown, f_policies[0])
     own: list[_Side] = [(1, columns.marginal[0])]
 
@@ -155,46 +157,46 @@ def evaluate_many_actions(
         return gains_of_weights(rows.rewards, rows.reward_range, sides, model=model)
 
     estimates = (
-        _weighted("ips", "weights of actions", columns.plain[0], rows, delta),
-        _weighted("mips", "weights of features", columns.marginal[0], rows, delta),
-        _valued("offcem", "weights of features, and a reward model of them", gains(own, first), delta),
+        _many_actions_weighted("ips", "weights of actions", columns.plain[0], rows, delta),
+        _many_actions_weighted("mips", "weights of features", columns.marginal[0], rows, delta),
+        _many_actions_valued("offcem", "weights of features, and a reward model of them", gains(own, first), delta),
     )
     effective = {
         "actions": effective_sample_size(columns.plain[0]), "features": effective_sample_size(columns.marginal[0])
     }  # fmt: skip
     if baseline is None:
         return ManyActions(targets[0].name, estimates, effective, None, None, None, delta, len(rows))
-    if _logged(baseline):
+    if _many_actions_logged(baseline):
         name, alone, both = "logged", gains([(1, None)]), gains([*own, (-1, None)], first)
     else:
         name, other = targets[1].name, columns.marginal[1]
         alone = gains([(1, other)], (f_shown, f_policies[1]))
         both = gains([*own, (-1, other)], (f_shown, f_policies[0] - f_policies[1]))
-    ends = ends_of(both.sums, delta)
+    ends = ends_of_gains(both.sums, delta)
     judgement = judge(
         targets[0].name, name, ends.estimate, ends.low, ends.high, delta=delta, kind=ends.kind, rows=len(rows),
         effective=both.sums.effective, unsupported=both.sums.unsupported,
-        doubt=distrust(rows, propensity_calibration(rows)),
+        doubt=unusable_log(rows, propensity_calibration(rows)),
     )  # fmt: skip
     return ManyActions(
-        targets[0].name, estimates, effective, _valued(name, "baseline", alone, delta),
+        targets[0].name, estimates, effective, _many_actions_valued(name, "baseline", alone, delta),
         Valued("difference", "policy minus baseline", *ends[:3]), judgement, delta, len(rows),
     )  # fmt: skip
 
 
-def _logged(baseline: Any) -> bool:
+def _many_actions_logged(baseline: Any) -> bool:
     return isinstance(baseline, str) and baseline == "logged"
 
 
-def _weighted(name: str, says: str, weights: Floats, log: Interactions, delta: float) -> Valued:
+def _many_actions_weighted(name: str, says: str, weights: Floats, log: Interactions, delta: float) -> Valued:
     """Return mean w r, with the interval of its terms."""
-    found = _valued(name, says, gains_of_weights(log.rewards, log.reward_range, [(1, weights)]), delta)
+    found = _many_actions_valued(name, says, gains_of_weights(log.rewards, log.reward_range, [(1, weights)]), delta)
     value = float((weights * log.rewards).mean())
     return Valued(name, says, value, min(found.low, value), max(found.high, value))
 
 
-def _valued(name: str, says: str, gains: Gains, delta: float) -> Valued:
-    return Valued(name, says, *ends_of(gains.sums, delta)[:3])
+def _many_actions_valued(name: str, says: str, gains: Gains, delta: float) -> Valued:
+    return Valued(name, says, *ends_of_gains(gains.sums, delta)[:3])
 
 
 # -- columns
@@ -208,12 +210,12 @@ class _ManyColumns(NamedTuple):
     expected: list[Floats]  # Σ_a π(a|x) of the actions' features, [n, C D]
 
 
-def _columns(log: Interactions, known: Features, logger: Target, targets: list[Target]) -> _ManyColumns:
+def _many_actions_columns(log: Interactions, known: Features, logger: Target, targets: list[Target]) -> _ManyColumns:
     n, width = len(log), known.of_actions.shape[1]
     found = _ManyColumns(
         [np.empty(n) for _ in targets], [np.empty(n) for _ in targets], [np.empty((n, width)) for _ in targets]
     )
-    for rows in _blocks(n, len(known.shares)):
+    for rows in _many_actions_blocks(n, len(known.shares)):
         made = logger.on(rows)
         if made.probabilities is None:
             raise InvalidInput("logger: found probabilities of the logged actions only, expected those of all actions")
@@ -237,13 +239,13 @@ def _columns(log: Interactions, known: Features, logger: Target, targets: list[T
     return found
 
 
-def _blocks(n: int, k: int) -> Iterator[slice]:
+def _many_actions_blocks(n: int, k: int) -> Iterator[slice]:
     size = max(1, _CELLS // k)
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
 
 
-def _features(given: Any, shown: Any, log: Interactions) -> Features:
+def _many_actions_features(given: Any, shown: Any, log: Interactions) -> Features:
     """Check the features and return them as probabilities of categories."""
     table, k = np.asarray(given), int(log.n_actions or 1)
     if table.ndim not in (2, 3) or not table.size:
@@ -257,7 +259,7 @@ def _features(given: Any, shown: Any, log: Interactions) -> Features:
             raise InvalidInput(
                 "shown: found categories of rows with fixed features, expected features [K, C, D] or none"
             )
-        _check_present(table, log)
+        _check_many_actions_present(table, log)
         codes = np.stack([np.unique(column, return_inverse=True)[1] for column in table.T], axis=1)
         shares = np.zeros((k, int(codes.max()) + 1, codes.shape[1]))
         shares[np.arange(k)[:, None], codes, np.arange(codes.shape[1])] = 1.0
@@ -280,7 +282,7 @@ def _features(given: Any, shown: Any, log: Interactions) -> Features:
     return Features(shares, seen.astype(np.int64))
 
 
-def _check_present(table: Array, log: Interactions) -> None:
+def _check_many_actions_present(table: Array, log: Interactions) -> None:
     """Reject missing features, by action and column."""
     gone = np.argwhere([[one is None or one != one for one in row] for row in table.tolist()])
     if len(gone):
@@ -293,29 +295,29 @@ def _check_present(table: Array, log: Interactions) -> None:
 # -- reward model
 
 
-def _modelled(log: Interactions, known: Features, expected: list[Floats]) -> tuple[Floats, list[Floats]]:
+def _many_actions_modelled(log: Interactions, known: Features, expected: list[Floats]) -> tuple[Floats, list[Floats]]:
     """Return f(x_s, e_s) and Σ_a π(a|x_s) f(x_s, a) of each policy, cross-fitted. f is linear in the features."""
     x = np.asarray(log.contexts, np.float64)
     x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12)
-    designs = [_design(x, one) for one in (known.of_rows(), *expected)]
+    designs = [_many_actions_design(x, one) for one in (known.of_rows(), *expected)]
     fold = np.random.default_rng(0).permutation(len(log)) % _FOLDS
     found: list[Floats] = [np.empty(len(log)) for _ in designs]
     for k in range(_FOLDS):
         train, held = fold != k, fold == k
-        weights, level = _ridge(designs[0][train], log.rewards[train])
+        weights, level = _many_actions_ridge(designs[0][train], log.rewards[train])
         for column, design in zip(found, designs, strict=True):
             column[held] = level + design[held] @ weights
     return found[0], found[1:]
 
 
-def _design(x: Floats, features: Floats) -> Floats:
+def _many_actions_design(x: Floats, features: Floats) -> Floats:
     parts = [x, features]
     if x.shape[1] * features.shape[1] <= _WIDEST:
         parts.append((x[:, :, None] * features[:, None]).reshape(len(x), -1))
     return np.concatenate(parts, axis=1)
 
 
-def _ridge(design: Floats, rewards: Floats) -> tuple[Array, float]:
+def _many_actions_ridge(design: Floats, rewards: Floats) -> tuple[Array, float]:
     """Return the weights, of the penalty that does best on the last quarter of the rows, and the level."""
     cut = 3 * len(rewards) // 4
 

@@ -20,15 +20,15 @@ from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.comparison import Comparison, Shown
-from o2pl.evaluation.evaluate import PropensityChoice, TrustedLog, compared_of, source_of
-from o2pl.evaluation.intervals import bounded_column, check_delta
-from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, few_rows, judge
-from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.evaluate import PropensityChoice, TrustedLog, compared_in_evaluation, evaluated_log
+from o2pl.evaluation.intervals import bounded_column_for_interval, check_interval_delta
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, judge, judge_deploying, judgement_few_rows
+from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.reward_models import fit_rewards
-from o2pl.evaluation.unusable import distrust
-from o2pl.evaluation.values import columns_of, estimates_of, headline_of, settings_of
-from o2pl.learners.targets import PolicyRows, Target, as_target, with_names
+from o2pl.evaluation.unusable import unusable_log
+from o2pl.evaluation.values import columns_for_values, estimated_values, headline_value, settings_for_values
+from o2pl.learners.targets import PolicyRows, Target, as_target, with_target_names
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats, Seed
 from o2pl.threads import in_threads
@@ -98,7 +98,7 @@ class Metrics:
         """The result as a sentence for each metric."""
         if self.measured[0].judgement is None:
             return "; ".join(
-                f"{one.name}: {self.policy} is worth {findings.within(one.value)}" for one in self.measured
+                f"{one.name}: {self.policy} is worth {findings.said_within_finding(one.value)}" for one in self.measured
             )
         together = " (jointly for all metrics)" if len(self.measured) > 1 else ""
         return "; ".join(f"{name}: {one.sentence(together)}" for name, one in self.judgements.items())
@@ -107,7 +107,7 @@ class Metrics:
         """Return whether every goal is better and every guardrail holds; the reason is that of the first that fails."""
         found = self.judgements
         name = next((name for name, one in found.items() if not one.better), next(iter(found)))
-        said = deploying(found[name], found[name].tolerance)
+        said = judge_deploying(found[name], found[name].tolerance)
         return replace(said, reason=f"{name}: {said.reason}")
 
     def __str__(self) -> str:
@@ -147,27 +147,27 @@ def evaluate_metrics(
     seed: Seed = 0,
 ) -> Metrics:
     """Judge a policy by several metrics: see `evaluate`."""
-    check_delta(delta)
-    rows, columns = _columns(as_log(log, reward_range), metrics, at_any_time)
-    given = with_names(rows, policy, baseline)
-    source = source_of(with_numbers(given), propensities, seed)
+    check_interval_delta(delta)
+    rows, columns = _metric_columns(as_log(log, reward_range), metrics, at_any_time)
+    given = with_target_names(rows, policy, baseline)
+    source = evaluated_log(numeric_log(given), propensities, seed)
     named = [("policy", policy)] + ([] if baseline is None else [("baseline", baseline)])
     targets: list[Target] = [
         _Remembered(as_target(one, source.log, name, contexts=given.contexts), source.log) for name, one in named
     ]
-    weights = [one.inputs.weights for one in columns_of(source.log, targets, None)]
+    weights = [one.inputs.weights for one in columns_for_values(source.log, targets, None)]
     effective = min(effective_sample_size(one) for one in weights)
-    doubt = distrust(source.log, source.calibration, bool(source.why))
+    doubt = unusable_log(source.log, source.calibration, bool(source.why))
     if not doubt and effective < min(3.0, len(rows) / 20):
-        doubt = few_rows(len(rows), effective)
+        doubt = judgement_few_rows(len(rows), effective)
     shown, level = Shown(source.log), delta / len(columns)
     one_seed = int(seed.integers(2**32)) if isinstance(seed, np.random.Generator) else seed  # threads share none
 
     def measured(name: str) -> Measured:
         metric, values, ends = columns[name]
         one = source.log.changed(rewards=values, reward_range=ends)
-        compared = _compared(one, policy, targets, level, at_any_time, one_seed, shown)
-        return _measured(name, metric, compared, targets, delta, effective, doubt, len(rows))
+        compared = _compared_metrics(one, policy, targets, level, at_any_time, one_seed, shown)
+        return _measured_metric(name, metric, compared, targets, delta, effective, doubt, len(rows))
 
     first, *others = columns
     found = {first: measured(first)}  # what the log shows and what the policy does is known then, for all metrics
@@ -178,22 +178,22 @@ def evaluate_metrics(
     in_threads(work, len(others))
     return Metrics(
         targets[0].name, tuple(found[name] for name in columns), delta, at_any_time, len(rows), effective,
-        _warnings(source, doubt), doubt,
+        _metric_warnings(source, doubt), doubt,
     )  # fmt: skip
 
 
-def _compared(
+def _compared_metrics(
     log: Interactions, policy: Any, targets: list[Target], delta: float, at_any_time: bool, seed: Seed, shown: Shown
 ) -> Comparison:
     model = fit_rewards(log, seed=seed) if len(log) > 1 else None
-    columns = columns_of(log, targets, model)
+    columns = columns_for_values(log, targets, model)
     names = None if columns[0].inputs.expected is None else ("ips", "dr")
-    *_, errors, _ = estimates_of(columns[0].inputs, settings_of(policy, log), names, delta)
-    noisy = headline_of(errors) == "ips"
-    return compared_of(log, targets, columns, model, delta, at_any_time, noisy, seed, shown)
+    *_, errors, _ = estimated_values(columns[0].inputs, settings_for_values(policy, log), names, delta)
+    noisy = headline_value(errors) == "ips"
+    return compared_in_evaluation(log, targets, columns, model, delta, at_any_time, noisy, seed, shown)
 
 
-def _measured(
+def _measured_metric(
     name: str, metric: Metric, compared: Comparison, targets: list[Target], delta: float, effective: float,
     doubt: str, rows: int,
 ) -> Measured:  # fmt: skip
@@ -210,9 +210,13 @@ def _measured(
     return Measured(name, value, compared.baseline, gap, judgement)
 
 
-def _warnings(source: TrustedLog, doubt: str) -> tuple[str, ...]:
+def _metric_warnings(source: TrustedLog, doubt: str) -> tuple[str, ...]:
     said = [f"Propensities are estimated from the contexts: {source.why}."] if source.why else []
-    return (*said, *([f"{doubt[:1].upper()}{doubt[1:]}."] if doubt else []), *findings.uneven_rows(source.log, False))
+    return (
+        *said,
+        *([f"{doubt[:1].upper()}{doubt[1:]}."] if doubt else []),
+        *findings.finding_of_uneven_rows(source.log, False),
+    )
 
 
 # -- columns
@@ -221,7 +225,7 @@ def _warnings(source: TrustedLog, doubt: str) -> tuple[str, ...]:
 _Column = tuple[Metric, Floats, RewardRange | None]
 
 
-def _columns(
+def _metric_columns(
     log: Interactions, metrics: Mapping[str, Any], at_any_time: bool
 ) -> tuple[Interactions, dict[str, _Column]]:
     """Return the log without the context columns that are metrics, and what is measured."""
@@ -229,14 +233,14 @@ def _columns(
         raise InvalidInput(f"metrics: found {metrics!r}, expected a dictionary of names and columns")
     asked = {str(name): one if isinstance(one, Metric) else Metric(one) for name, one in metrics.items()}
     taken = [one.values for one in asked.values() if isinstance(one.values, str) and one.values != _REWARD]
-    found = {name: _column(name, one, log, at_any_time) for name, one in asked.items()}
+    found = {name: _metric_column(name, one, log, at_any_time) for name, one in asked.items()}
     if taken and log.form == "frame":
         kept = {name: column for name, column in log.contexts.columns.items() if name not in taken}
         log = log.changed(contexts=Frame(kept, len(log)))
     return log, found
 
 
-def _column(name: str, metric: Metric, log: Interactions, at_any_time: bool) -> _Column:
+def _metric_column(name: str, metric: Metric, log: Interactions, at_any_time: bool) -> _Column:
     where = f"metrics, {name!r}"
     if metric.at_most_worse is not None:
         check_number(f"{where}, at_most_worse", metric.at_most_worse, 0.0, open_low=True)
@@ -262,7 +266,7 @@ def _column(name: str, metric: Metric, log: Interactions, at_any_time: bool) -> 
         raise InvalidInput(
             f"{where}: found no value_range, expected the lowest and highest possible value, for at_any_time"
         )
-    within: Floats = column if ends is None else bounded_column(where, column, *check_reward_range(ends))
+    within: Floats = column if ends is None else bounded_column_for_interval(where, column, *check_reward_range(ends))
     return metric, within, ends
 
 

@@ -73,7 +73,7 @@ class ActionWiseModel:
         return probabilities(_ACTION_WISE, self.params, ActionSets(rows, sets.offsets))
 
 
-def fit_action_wise(sets: ActionSets, actions: Ints) -> ActionWiseModel:
+def fit_action_wise_multinomial(sets: ActionSets, actions: Ints) -> ActionWiseModel:
     """Fit to the first rows, at most about 20,000."""
     some, played = sets[:_MOST_ROWS], actions[:_MOST_ROWS]
     n, width = len(played), sets.values.shape[1]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.evaluation.logs import as_log, with_numbers
-from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
+from o2pl.evaluation.logs import as_log, numeric_log
+from o2pl.evaluation.multinomial import fit_action_wise_multinomial, fit_multinomial
 from o2pl.protocols import Floats, Ints, Seed
 
 _BINS = 20  # bins of real-valued actions, with equally many rows
@@ -27,40 +27,40 @@ def estimate_propensities(log: Any, *, folds: int = _FOLDS, seed: Seed = 0) -> I
     vector.
     """
     given = as_log(log)
-    numbers = with_numbers(given)
-    return given.changed(propensities=estimated(numbers, folds=folds, seed=seed))
+    numbers = numeric_log(given)
+    return given.changed(propensities=with_estimated_propensities(numbers, folds=folds, seed=seed))
 
 
-def estimated(log: Interactions, *, folds: int = _FOLDS, seed: Seed = 0) -> Floats:
+def with_estimated_propensities(log: Interactions, *, folds: int = _FOLDS, seed: Seed = 0) -> Floats:
     """Return cross-fitted μ̂(a_s|x_s), at least 1/n; a density for real-valued actions. [n]"""
     n = len(log)
     place = np.resize(np.arange(min(folds, n)), n)
     np.random.default_rng(seed).shuffle(place)
     found = np.empty(n)
-    actions, widths = _numbered(log)
+    actions, widths = _numbered_for_propensities(log)
     for fold in range(place.max() + 1):
         mine = np.flatnonzero(place == fold)
         others = np.flatnonzero(place != fold)
         here = log.encoded[mine]
         if here.items is not None:
-            table = fit_action_wise(log.contexts[others], actions[others])(log.contexts[mine])
+            table = fit_action_wise_multinomial(log.contexts[others], actions[others])(log.contexts[mine])
         elif len(others):
             table = fit_multinomial(log.contexts[others], actions[others], len(widths))(here.shared)
         else:
             found[mine] = 1.0
             continue
         found[mine] = table[here.places(actions[mine])]
-    found = np.maximum(_with_chance(found, log.encoded.counts(len(widths))), 1 / max(n, 2))
+    found = np.maximum(_propensities_with_chance(found, log.encoded.counts(len(widths))), 1 / max(n, 2))
     return np.asarray(found / widths[actions]) if log.continuous else found
 
 
-def _with_chance(found: Floats, choices: Ints) -> Floats:
+def _propensities_with_chance(found: Floats, choices: Ints) -> Floats:
     """Return (1 - ε) μ̂ + ε / K with the most likely ε: loggers often explore uniformly, which μ̂ alone would miss."""
     mixed = [(1 - share) * found + share / choices for share in _CHANCES]
     return mixed[int(np.argmax([np.log(np.maximum(one, 1e-300)).mean() for one in mixed]))]
 
 
-def _numbered(log: Interactions) -> tuple[Any, Floats]:
+def _numbered_for_propensities(log: Interactions) -> tuple[Any, Floats]:
     """Return the action's index in each row, and the measure of each action."""
     if not log.continuous:
         return log.actions, np.ones(log.n_actions or 1)
@@ -70,7 +70,7 @@ def _numbered(log: Interactions) -> tuple[Any, Floats]:
     return np.clip(np.searchsorted(edges, log.actions, side="right") - 1, 0, len(edges) - 2), np.diff(edges)
 
 
-def deterministic(propensities: Floats, continuous: bool) -> bool:
+def deterministic_propensities(propensities: Floats, continuous: bool) -> bool:
     """Return whether the contexts determine the action, as far as estimates show: they are confident and rarely wrong.
 
     For randomly drawn actions, estimates that are as confident would be wrong in a few percent of the rows.

@@ -23,16 +23,16 @@ from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.comparison import Shown
-from o2pl.evaluation.findings import within
-from o2pl.evaluation.gains import ends_of
-from o2pl.evaluation.intervals import check_delta
-from o2pl.evaluation.judgement import Judgement, judge, no_conclusion
-from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.findings import said_within_finding
+from o2pl.evaluation.gains import ends_of_gains
+from o2pl.evaluation.intervals import check_interval_delta
+from o2pl.evaluation.judgement import Judgement, judge, judged_without_conclusion
+from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.unshown import Side
-from o2pl.evaluation.unusable import distrust
-from o2pl.evaluation.values import columns_of
-from o2pl.learners.targets import PolicyRows, Target, as_target, with_names
+from o2pl.evaluation.unusable import unusable_log
+from o2pl.evaluation.values import columns_for_values
+from o2pl.learners.targets import PolicyRows, Target, as_target, with_target_names
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats
 from o2pl.validation import RewardRange, check_number
@@ -94,11 +94,13 @@ class Distribution:
     @property
     def verdict(self) -> str:
         if self.doubt:
-            return no_conclusion(self.doubt, self.policy)
+            return judged_without_conclusion(self.doubt, self.policy)
         if self.judgements:
             together = " (jointly for all quantiles)"
             return "; ".join(f"{name}: {one.sentence(together)}" for name, one in self.judgements.items())
-        return "; ".join(f"{one.name} {within(one)}" for one in (*self.quantiles.values(), *self.tails.values()))
+        return "; ".join(
+            f"{one.name} {said_within_finding(one)}" for one in (*self.quantiles.values(), *self.tails.values())
+        )
 
     def __str__(self) -> str:
         lines = [f"{'':22}{'estimate':>10}{'from':>10}{'to':>10}" + (f"{self.baseline:>14}" if self.baseline else "")]
@@ -127,22 +129,22 @@ def evaluate_quantiles(
     and of the baseline, hold jointly with probability 1 - δ for independent rows. Every quantile and every mean of a
     worst share is compared with the baseline's.
     """
-    check_delta(delta)
+    check_interval_delta(delta)
     for level in (*levels, *worst):
         check_number("levels and worst", level, 0.0, open_low=True, below=1.0)
-    given = with_names(as_log(log, reward_range), policy, baseline)
+    given = with_target_names(as_log(log, reward_range), policy, baseline)
     if not given.has_propensities:
         raise InvalidInput("propensities: found None, expected logged ones, for quantiles")
-    rows = with_numbers(given.thinned())
+    rows = numeric_log(given.thinned())
     raw = given.thinned().contexts
     named = [("policy", policy)] + ([] if baseline is None else [("baseline", baseline)])
     targets = [as_target(one, rows, name, contexts=raw) for name, one in named]
-    doubt = distrust(rows, propensity_calibration(rows))
-    weights = [one.inputs.weights for one in columns_of(rows, targets, None)]
+    doubt = unusable_log(rows, propensity_calibration(rows))
+    weights = [one.inputs.weights for one in columns_for_values(rows, targets, None)]
     effective = min(effective_sample_size(one) for one in weights)
     shown = Shown(rows)
-    found = [_band(rows, one, shown, delta / len(targets)) for one in targets]
-    parts = [_read(band, levels, worst) for band, _ in found]
+    found = [_quantile_band(rows, one, shown, delta / len(targets)) for one in targets]
+    parts = [_read_quantiles(band, levels, worst) for band, _ in found]
     judgements = {}
     if baseline is not None:
         (_, unsupported), (_, other) = found
@@ -161,21 +163,21 @@ def evaluate_quantiles(
     )  # fmt: skip
 
 
-def _read(
+def _read_quantiles(
     band: Band, levels: Sequence[float], worst: Sequence[float]
 ) -> tuple[dict[float, Valued], dict[float, Valued]]:
     quantiles = {level: Valued(f"{level:.4g} quantile", "", *band.quantile(level)) for level in levels}
     return quantiles, {share: Valued(f"mean of worst {share:.4g}", "", *band.tail(share)) for share in worst}
 
 
-def _band(log: Interactions, target: Target, shown: Shown, delta: float) -> tuple[Band, float]:
+def _quantile_band(log: Interactions, target: Target, shown: Shown, delta: float) -> tuple[Band, float]:
     """Return the band of the policy's distribution at level δ, and the share that the log hardly shows."""
     r, (lowest, highest) = log.rewards, log.reward_range or (-math.inf, math.inf)
     points = np.linspace(0, 1, _MOST + 1)[1:]
     thresholds = np.unique(r)
     if len(thresholds) > _MOST:
         thresholds = np.unique(np.quantile(r, points, method="inverted_cdf"))
-    columns = columns_of(log, [target], None)[0].inputs
+    columns = columns_for_values(log, [target], None)[0].inputs
     unsupported, known = 0.0, dict[int, tuple[float, float]]()
 
     def bounds(below: Floats) -> tuple[float, float]:
@@ -187,7 +189,7 @@ def _band(log: Interactions, target: Target, shown: Shown, delta: float) -> tupl
             side = Side(target, columns._replace(played=even, expected=even))
             rewards = log.changed(rewards=below, reward_range=(0.0, 1.0))
             sums = shown.gains(rewards, target.name, [side], model, False).sums
-            known[count] = ends_of(sums, delta / len(thresholds))[1:3]
+            known[count] = ends_of_gains(sums, delta / len(thresholds))[1:3]
             unsupported = max(unsupported, sums.unsupported)
         return known[count]
 

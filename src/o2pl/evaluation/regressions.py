@@ -78,7 +78,7 @@ class Sums(NamedTuple):
         return np.maximum(self.square / np.maximum(self.rows, 1) - self.mean**2, 0.0)
 
 
-def sums_outside(X: Floats, y: Floats, folds: Ints, n_folds: int) -> Sums:
+def regression_sums_outside(X: Floats, y: Floats, folds: Ints, n_folds: int) -> Sums:
     """Return the sums over the rows outside each fold. X [m, d], y [m], folds [m]"""
     width = X.shape[1]
     count, reward, square = (np.bincount(folds, w, n_folds) for w in (None, y, y**2))
@@ -109,7 +109,7 @@ class SlopeEvidence(NamedTuple):
             return np.where(self.excess > 0, noise * self.unit / self.excess, np.inf)
 
 
-def slope_evidence(sums: Sums, noise: Floats, logistic: bool) -> SlopeEvidence:
+def regression_slope_evidence(sums: Sums, noise: Floats, logistic: bool) -> SlopeEvidence:
     """Return the evidence for slopes. noise: variance of a reward given the action, [F]."""
     trace = np.einsum("fii->f", sums.gram)
     squared = np.einsum("fij,fij->f", sums.gram, sums.gram)
@@ -124,7 +124,7 @@ class Fitted(NamedTuple):
     slopes: Floats  # [F, d]
 
 
-def pooled_means(sums: list[Sums], link: Link) -> Floats:
+def regression_pooled_means(sums: list[Sums], link: Link) -> Floats:
     """Return the mean that each action's model is calibrated to, [K, F]: its own if it was observed often enough.
 
     For the others it is (Σ y + κ ȳ) / (count + κ), with ȳ the mean of all actions and κ = noise / variance of the
@@ -146,7 +146,9 @@ def pooled_means(sums: list[Sums], link: Link) -> Floats:
     return np.where(rarer >= _OFTEN, own, everyone + share * (own - everyone))
 
 
-def fit_group(X: Floats, y: Floats, folds: Ints, sums: Sums, means: Floats, penalties: Floats, link: Link) -> Fitted:
+def fit_regression_group(
+    X: Floats, y: Floats, folds: Ints, sums: Sums, means: Floats, penalties: Floats, link: Link
+) -> Fitted:
     """Fit all folds of one action, each calibrated to `means`, [F]; y and `link` are in the same unit.
 
     If rewards never vary, or the penalty is ∞, only the mean is used.
@@ -158,14 +160,14 @@ def fit_group(X: Floats, y: Floats, folds: Ints, sums: Sums, means: Floats, pena
         rows, penalty = X[folds != fold], float(penalties[fold])
         if link.logistic:
             some = slice(None, None, 1 + len(rows) // _MOST)
-            slopes[fold] = _logistic(rows[some] - sums.centre[fold], y[folds != fold][some], penalty)
+            slopes[fold] = _logistic_regression(rows[some] - sums.centre[fold], y[folds != fold][some], penalty)
         else:  # ridge with a free intercept
-            slopes[fold] = _solved(sums.gram[fold] + penalty * np.eye(X.shape[1]), sums.cross[fold])
-        levels[fold] = calibrated_level(rows @ slopes[fold], float(means[fold]), link)
+            slopes[fold] = _solved_regression(sums.gram[fold] + penalty * np.eye(X.shape[1]), sums.cross[fold])
+        levels[fold] = regression_level(rows @ slopes[fold], float(means[fold]), link)
     return Fitted(levels, slopes)
 
 
-def _solved(gram: Floats, cross: Floats) -> Floats:
+def _solved_regression(gram: Floats, cross: Floats) -> Floats:
     """Return the solution, the smallest one if there are several: of features that never vary, without a penalty."""
     try:
         return np.asarray(np.linalg.solve(gram, cross))
@@ -173,7 +175,7 @@ def _solved(gram: Floats, cross: Floats) -> Floats:
         return np.asarray(np.linalg.lstsq(gram, cross, rcond=None)[0])
 
 
-def _logistic(rows: Floats, shares: Floats, penalty: float) -> Floats:
+def _logistic_regression(rows: Floats, shares: Floats, penalty: float) -> Floats:
     """Return slopes for targets in [0, 1], by Newton's method from the plain mean; overshooting steps are halved.
 
     The intercept is free.
@@ -210,7 +212,7 @@ def _logistic(rows: Floats, shares: Floats, penalty: float) -> Floats:
     return slopes
 
 
-def calibrated_level(scores: Floats, mean: float, link: Link) -> float:
+def regression_level(scores: Floats, mean: float, link: Link) -> float:
     """Return c such that the mean of link(c + scores) is `mean`, strictly between the link's ends."""
     goal = float(link.score(np.array(mean)))
     low, high = goal - float(scores.max()), goal - float(scores.min())  # all predictions below, all above

@@ -12,7 +12,7 @@ from o2pl.evaluation import findings
 from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.calibration import Calibration
 from o2pl.evaluation.diagnostics import ActionOverlap, Clipping, Drift, Tail
-from o2pl.evaluation.judgement import DeployVerdict, Judgement, deploying, judge, no_conclusion
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, judge, judge_deploying, judged_without_conclusion
 from o2pl.evaluation.sensitivity import Sensitivity
 from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.objectives.weights import effective_sample_size
@@ -99,7 +99,7 @@ class Evaluation:
         return judge(
             self.policy, self.baseline.name, self.difference.value, low, high, delta=self.delta, kind=self.kind,
             rows=self.diagnostics.n, effective=effective or self.diagnostics.effective, unsupported=self.unsupported,
-            doubt=self.doubt, tolerance=tolerance, condition=findings.over_which_rows(self.diagnostics),
+            doubt=self.doubt, tolerance=tolerance, condition=findings.finding_over_which_rows(self.diagnostics),
         )  # fmt: skip
 
     def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:
@@ -108,16 +108,16 @@ class Evaluation:
         The verdict is true or false in conditions, and has the estimate, the bound, the effective sample size and the
         reason. With estimated propensities, the bound holds for true odds that are off by up to a factor of 2.
         """
-        return deploying(self._judged(tolerance, 2.0), tolerance)
+        return judge_deploying(self._judged(tolerance, 2.0), tolerance)
 
     @property
     def verdict(self) -> str:
         """The result as a sentence."""
         if self.difference is None:
             if self.doubt:
-                return no_conclusion(self.doubt, self.policy)
-            return f"{self.policy} is worth {findings.within(self.best)}" + self._off_by_half()
-        return self.judgement.sentence("" if self.sensitivity is None else f", {_as_long(self.sensitivity.flips)}")
+                return judged_without_conclusion(self.doubt, self.policy)
+            return f"{self.policy} is worth {findings.said_within_finding(self.best)}" + self._off_by_half()
+        return self.judgement.sentence("" if self.sensitivity is None else f", {_long_results(self.sensitivity.flips)}")
 
     def _off_by_half(self) -> str:
         if self.sensitivity is None:
@@ -126,23 +126,23 @@ class Evaluation:
         return f", or {off.low:.4g} to {off.high:.4g} if the true odds are off by up to a factor of {off.gamma:g}"
 
     def __str__(self) -> str:
-        from o2pl.evaluation.evaluation_report import as_text
+        from o2pl.evaluation.evaluation_report import evaluation_text
 
-        return as_text(self)
+        return evaluation_text(self)
 
     def _repr_html_(self) -> str:
-        from o2pl.evaluation.evaluation_report import as_html
+        from o2pl.evaluation.evaluation_report import evaluation_html
 
-        return as_html(self)
+        return evaluation_html(self)
 
     def figure(self) -> Any:
         """Draw estimates, propensities, weights and the values over time, as a matplotlib figure."""
-        from o2pl.evaluation.figures import draw_evaluation
+        from o2pl.evaluation.figures import figure_of_evaluation
 
-        return draw_evaluation(self)
+        return figure_of_evaluation(self)
 
 
-def _as_long(flips: float) -> str:
+def _long_results(flips: float) -> str:
     if flips == float("inf"):
         return "however wrong the estimated propensities are"
     return f"as long as the true odds are within a factor of {flips:.2f} of the estimated ones"

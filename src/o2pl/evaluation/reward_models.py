@@ -18,10 +18,10 @@ from o2pl.evaluation.regressions import (
     Link,
     SlopeEvidence,
     Sums,
-    fit_group,
-    pooled_means,
-    slope_evidence,
-    sums_outside,
+    fit_regression_group,
+    regression_pooled_means,
+    regression_slope_evidence,
+    regression_sums_outside,
 )
 from o2pl.features import Standardise
 from o2pl.learners.targets import PolicyRows
@@ -47,21 +47,21 @@ class RewardModel:
 
     def contexts(self, rows: Ints) -> Floats:
         """Return the standardised contexts, [m, d]."""
-        return _features(self.seen, self.log.contexts[rows])
+        return _reward_model_features(self.seen, self.log.contexts[rows])
 
     def played(self, rows: slice) -> Floats:
         """Return m(x_s, a_s), [m]."""
-        X = _design(self.log, self.seen, rows, self.log.actions[rows])
-        return self._predict(X, self.folds[rows], _group(self.log, rows))
+        X = _reward_model_design(self.log, self.seen, rows, self.log.actions[rows])
+        return self._predict(X, self.folds[rows], _reward_model_group(self.log, rows))
 
     def all_actions(self, rows: slice) -> Floats:
         """Return m(x_s, ·), [m, K]; flat for action sets."""
         folds = self.folds[rows]
         if self.log.encoded.items is not None:
             sets = self.log.encoded[rows]
-            X = _features(self.seen, sets.items)
+            X = _reward_model_features(self.seen, sets.items)
             return self._predict(X, folds[sets.owner], np.zeros(len(X), np.int64))
-        X = _features(self.seen, self.log.contexts[rows])
+        X = _reward_model_features(self.seen, self.log.contexts[rows])
         scores = np.empty((len(X), self.levels.shape[1]))
         for fold in range(len(self.levels)):
             mine = folds == fold
@@ -80,7 +80,7 @@ class RewardModel:
         if does.nodes is not None:
             actions, shares = does.nodes
             zeros = np.zeros(len(actions), np.int64)
-            designs = (_design(self.log, self.seen, rows, actions[:, j]) for j in range(len(shares)))
+            designs = (_reward_model_design(self.log, self.seen, rows, actions[:, j]) for j in range(len(shares)))
             values = (self._predict(X, self.folds[rows], zeros) for X in designs)
             return np.asarray(sum(share * value for share, value in zip(shares, values, strict=True)))
         probabilities = does.probabilities
@@ -111,49 +111,53 @@ def fit_rewards(
     values = log.encoded.own
     seen = _SCALE.observe(_SCALE.init(values.shape[1]), values)
     groups = log.n_actions or 1
-    width = _design(log, seen, slice(0, 1), log.actions[:1]).shape[1]
+    width = _reward_model_design(log, seen, slice(0, 1), log.actions[:1]).shape[1]
     wide = _FOLDS * groups * width**2 > _LARGEST or len(log) > _MANY_ROWS
     count = (_FEW if wide else _FOLDS) if folds is None else folds
     place = np.tile(np.arange(count, dtype=np.int8), len(log) // count + 1)[: len(log)]
     np.random.default_rng(seed).shuffle(place)
-    link = _link(log)
+    link = _reward_model_link(log)
     y, unit = link.targets(log.rewards), link.unit
-    by_action = dict(_by_action(log))
+    by_action = dict(_reward_rows_by_action(log))
     sums = {
-        action: sums_outside(_design_of(log, seen, rows), y[rows], place[rows], count)
+        action: regression_sums_outside(_reward_model_design_of_rows(log, seen, rows), y[rows], place[rows], count)
         for action, rows in by_action.items()
     }
     total = log.rewards.sum() - np.bincount(place, log.rewards, count)
     means = total / np.maximum(len(log) - np.bincount(place, minlength=count), 1)
-    penalties = np.full(count, penalty) if penalty is not None else _penalties(list(sums.values()), link.logistic)
+    penalties = (
+        np.full(count, penalty) if penalty is not None else _reward_model_penalties(list(sums.values()), link.logistic)
+    )
     slopes, levels = np.zeros((count, groups, width)), np.repeat(link.score(means)[:, None], groups, axis=1)
-    for (action, rows), goal in zip(by_action.items(), pooled_means(list(sums.values()), unit), strict=True):
-        X = _design_of(log, seen, rows)
-        levels[:, action], slopes[:, action] = fit_group(X, y[rows], place[rows], sums[action], goal, penalties, unit)
+    for (action, rows), goal in zip(by_action.items(), regression_pooled_means(list(sums.values()), unit), strict=True):
+        X = _reward_model_design_of_rows(log, seen, rows)
+        levels[:, action], slopes[:, action] = fit_regression_group(
+            X, y[rows], place[rows], sums[action], goal, penalties, unit
+        )
     return RewardModel(log, place, seen, slopes, levels, means, link)
 
 
-def _link(log: Interactions) -> Link:
+def _reward_model_link(log: Interactions) -> Link:
     low, high = float(log.rewards.min()), float(log.rewards.max())
     if low < high and bool(((log.rewards == low) | (log.rewards == high)).all()):
         return Link(True, low, high)
     return Link(False, *(log.reward_range or (low, high)))
 
 
-def _penalties(sums: list[Sums], logistic: bool) -> Floats:
+def _reward_model_penalties(sums: list[Sums], logistic: bool) -> Floats:
     """Return the penalty of each fold, from all actions together. [F]"""
     if logistic:
-        return _added([slope_evidence(one, one.variance, True) for one in sums]).penalty()
+        return _added_for_reward_model([regression_slope_evidence(one, one.variance, True) for one in sums]).penalty()
     count = np.sum([one.rows for one in sums], axis=0)
     noise = np.sum([one.rows * one.variance for one in sums], axis=0) / np.maximum(count, 1)
-    return _added([slope_evidence(one, noise, False) for one in sums]).penalty(noise)
+    return _added_for_reward_model([regression_slope_evidence(one, noise, False) for one in sums]).penalty(noise)
 
 
-def _added(parts: list[SlopeEvidence]) -> SlopeEvidence:
+def _added_for_reward_model(parts: list[SlopeEvidence]) -> SlopeEvidence:
     return SlopeEvidence(np.sum([one.excess for one in parts], axis=0), np.sum([one.unit for one in parts], axis=0))
 
 
-def _by_action(log: Interactions) -> Iterator[tuple[int, Ints]]:
+def _reward_rows_by_action(log: Interactions) -> Iterator[tuple[int, Ints]]:
     """Yield the rows of each played action; all rows if one model serves all actions."""
     if not log.n_actions:
         yield 0, np.arange(len(log))
@@ -165,16 +169,16 @@ def _by_action(log: Interactions) -> Iterator[tuple[int, Ints]]:
             yield action, rows
 
 
-def _features(seen: State, values: Floats) -> Floats:
+def _reward_model_features(seen: State, values: Floats) -> Floats:
     return _SCALE.transform(seen, values).astype(np.float64)
 
 
-def _design(log: Interactions, seen: State, rows: slice | Ints, actions: Array) -> Floats:
+def _reward_model_design(log: Interactions, seen: State, rows: slice | Ints, actions: Array) -> Floats:
     """Return the regression features of contexts and actions, [m, d]."""
     if log.encoded.items is not None:
         sets = log.encoded[rows]
-        return _features(seen, sets.items[sets.places(actions)])
-    X = _features(seen, log.contexts[rows])
+        return _reward_model_features(seen, sets.items[sets.places(actions)])
+    X = _reward_model_features(seen, log.contexts[rows])
     if not log.continuous:
         return X
     centre, spread = log.action_scale
@@ -182,11 +186,11 @@ def _design(log: Interactions, seen: State, rows: slice | Ints, actions: Array) 
     return np.concatenate([X, z, X * z, z**2, X * z**2], axis=1)
 
 
-def _design_of(log: Interactions, seen: State, rows: Ints) -> Floats:
+def _reward_model_design_of_rows(log: Interactions, seen: State, rows: Ints) -> Floats:
     if log.encoded.items is not None:  # one model for all actions
-        return _design(log, seen, slice(0, len(log)), log.actions)
-    return _design(log, seen, rows, log.actions[rows])
+        return _reward_model_design(log, seen, slice(0, len(log)), log.actions)
+    return _reward_model_design(log, seen, rows, log.actions[rows])
 
 
-def _group(log: Interactions, rows: slice) -> Ints:
+def _reward_model_group(log: Interactions, rows: slice) -> Ints:
     return log.actions[rows] if log.n_actions else np.zeros(len(log.actions[rows]), np.int64)

@@ -70,13 +70,13 @@ def sensitivity(
     """
 
     def found(gamma: float) -> Range:
-        return _range(rows, gamma, delta, least, most, missing, gamma * one_more)
+        return _sensitivity_range(rows, gamma, delta, least, most, missing, gamma * one_more)
 
     ranges = tuple(found(gamma) for gamma in (1.0, *gammas))
-    return Sensitivity(ranges, _flips(ranges[0], found))
+    return Sensitivity(ranges, _sensitivity_flips(ranges[0], found))
 
 
-def _range(
+def _sensitivity_range(
     rows: Linear, gamma: float, delta: float, least: float, most: float, missing: float, one_more: float
 ) -> Range:
     below, above = rows.ends(gamma)
@@ -86,7 +86,7 @@ def _range(
     return Range(gamma, lowest, highest, max(low - missing, least), min(high + missing, most))
 
 
-def _flips(now: Range, found: Callable[[float], Range]) -> float:
+def _sensitivity_flips(now: Range, found: Callable[[float], Range]) -> float:
     """Find Γ by bisection of log Γ: intervals grow with Γ."""
     if now.low <= 0 <= now.high:
         return 1.0

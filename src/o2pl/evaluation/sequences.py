@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.bernstein import plugin_lower, realized_lower
-from o2pl.evaluation.intervals import bounded_column, check_delta, finite_column
+from o2pl.evaluation.bernstein import plugin_bernstein_lower, realized_bernstein_lower
+from o2pl.evaluation.intervals import bounded_column_for_interval, check_interval_delta, finite_column_for_interval
 from o2pl.objectives.improvement import improvement_values
 from o2pl.protocols import Floats
 from o2pl.theory.betting import LARGEST, betting_lower
@@ -54,10 +54,10 @@ def confidence_sequence(
     interval t is for the average of the first t of them: it is not intersected, and not available for "plugin", which
     weights rows differently.
     """
-    column = bounded_column("values", values, lower, upper)
+    column = bounded_column_for_interval("values", values, lower, upper)
     scale = upper - lower
-    low = _lower((column - lower) / scale, check_delta(delta) / 2, method, common)
-    high = _lower((upper - column) / scale, delta / 2, method, common)
+    low = _sequence_lower((column - lower) / scale, check_interval_delta(delta) / 2, method, common)
+    high = _sequence_lower((upper - column) / scale, delta / 2, method, common)
     return ConfidenceSequence(lower + scale * low, upper - scale * high)
 
 
@@ -79,10 +79,10 @@ def weighted_sequence(
     where q has none, and for propensities that are too large. No bound on w is needed, so α = ∞ is a good choice. To
     compare J policies on the same rows, `candidates=J` makes all J sequences hold jointly (δ/J each).
     """
-    w, share, (lowest, highest) = _weights_and_shares(weights, rewards, reward_range, clip)
-    level = check_delta(delta) / (2 * check_count("candidates", candidates))
-    low = _lower(w * share, level, method)
-    high = _lower(w * (1 - share), level, method)
+    w, share, (lowest, highest) = _sequence_weights_and_shares(weights, rewards, reward_range, clip)
+    level = check_interval_delta(delta) / (2 * check_count("candidates", candidates))
+    low = _sequence_lower(w * share, level, method)
+    high = _sequence_lower(w * (1 - share), level, method)
     scale = highest - lowest
     return ConfidenceSequence(lowest + scale * low, highest - scale * high)
 
@@ -100,37 +100,37 @@ def difference_sequence(
     return ConfidenceSequence(below(weights, against), -below(against, weights))
 
 
-def _lower(values: Floats, delta: float, method: str, common: bool = True) -> Floats:
+def _sequence_lower(values: Floats, delta: float, method: str, common: bool = True) -> Floats:
     """Return lower bounds after each row at level δ, for values ≥ 0 with mean in [0, 1]."""
     if method == "betting":
         bounds = betting_lower(values, delta, common)
     elif method == "realized":
-        bounds = realized_lower(values, delta, common)
+        bounds = realized_bernstein_lower(values, delta, common)
     elif method == "plugin" and common:
-        bounds = plugin_lower(values, delta)
+        bounds = plugin_bernstein_lower(values, delta)
     else:
         expected = SEQUENCE_METHODS if common else ("betting", "realized")
         raise InvalidInput(f"method: found {method!r}, expected one of {', '.join(expected)}")
     return np.minimum(bounds, 1.0)
 
 
-def _weights_and_shares(
+def _sequence_weights_and_shares(
     weights: ArrayLike, rewards: ArrayLike, reward_range: Any, clip: float
 ) -> tuple[Floats, Floats, tuple[float, float]]:
     """Return min(w, α) and (r - lowest)/(highest - lowest)."""
     lowest, highest = check_reward_range(reward_range)
-    w = _clipped("weights", weights, clip)
-    share = (bounded_column("rewards", rewards, lowest, highest) - lowest) / (highest - lowest)
+    w = _clipped_for_sequence("weights", weights, clip)
+    share = (bounded_column_for_interval("rewards", rewards, lowest, highest) - lowest) / (highest - lowest)
     if len(w) != len(share):
         raise InvalidInput(f"columns differ in length: {len(w)} weights, {len(share)} rewards")
     return w, share, (lowest, highest)
 
 
-def _clipped(name: str, weights: ArrayLike, clip: float) -> Floats:
+def _clipped_for_sequence(name: str, weights: ArrayLike, clip: float) -> Floats:
     """Return min(w, α), capped at the largest number that the bets can use: infinite weights have overflowed."""
     if not (isinstance(clip, int | float | np.number) and clip > 0):
         raise InvalidInput(f"clip: found {clip!r}, expected a number > 0, or infinity")
-    column = finite_column(name, weights, min(clip, LARGEST))
+    column = finite_column_for_interval(name, weights, min(clip, LARGEST))
     if column.min() < 0:
         row = int(np.argmax(column < 0))
         raise InvalidInput(f"{name}, row {row}: found {column[row]}, expected a weight ≥ 0")

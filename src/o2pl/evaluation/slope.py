@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, row_values
+from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, estimator_rows
 from o2pl.protocols import Floats
 from o2pl.special import student_quantile
 
@@ -36,7 +36,7 @@ def slope(terms: Sequence[Floats], delta: float = 0.05) -> int:
     return chosen
 
 
-def tuned(settings: EstimatorSettings, columns: EstimatorInput) -> EstimatorSettings:
+def slope_tuned(settings: EstimatorSettings, columns: EstimatorInput) -> EstimatorSettings:
     """Return the settings with levels of `switch-dr` and `dr-shrinkage` that SLOPE chooses from these rows."""
     weights = columns.weights
     if columns.played is None or columns.expected is None or len(weights) < 30 or not np.isfinite(weights).all():
@@ -48,6 +48,6 @@ def tuned(settings: EstimatorSettings, columns: EstimatorInput) -> EstimatorSett
     levels = np.geomspace(1.0, largest, _LEVELS)
     for name, setting in _TUNED.items():
         tried = (4 * levels**2 if setting == "shrinkage" else levels).tolist()
-        terms = [row_values(name, some, replace(settings, **{setting: level})) for level in tried]
+        terms = [estimator_rows(name, some, replace(settings, **{setting: level})) for level in tried]
         settings = replace(settings, **{setting: tried[slope(terms)]})
     return settings

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.evaluation.multinomial import fit_action_wise, fit_multinomial
+from o2pl.evaluation.multinomial import fit_action_wise_multinomial, fit_multinomial
 from o2pl.protocols import Floats, Ints
 
 _SLACK, _RANK = 3.0, 10
@@ -34,7 +34,7 @@ _MOST_ROWS = 20_000  # of the regression
 _BINS, _WIDE = 20, 64  # twentieths, of at most so many columns
 
 
-def largest_shown(weights: Floats, share: float = 1.0) -> float:
+def largest_supported_weight(weights: Floats, share: float = 1.0) -> float:
     """Return 3 α, α the tenth largest |w|, for short logs the n/20-th (at least the third); α ≥ 1.
 
     share: of all rows that are judged together; a part's rank is its share of the tenth.
@@ -73,23 +73,25 @@ def support_of(log: Interactions) -> Support | None:
         return None
     if log.encoded.items is not None:
         return Support(
-            fit_action_wise(log.contexts, log.actions), None, _everywhere(log.propensities, log.contexts.sizes)
+            fit_action_wise_multinomial(log.contexts, log.actions),
+            None,
+            _supported_everywhere(log.propensities, log.contexts.sizes),
         )
     k = int(log.n_actions or 1)
     contexts: Floats = log.contexts
     some = slice(None, None, 1 + len(log) // _MOST_ROWS)
     fitted = fit_multinomial(contexts, log.actions, k)
     likely = fitted(contexts[some])
-    share = _explored(likely, log.actions[some], k)
+    share = _support_by_exploration(likely, log.actions[some], k)
     expected = ((1 - share) * likely + share / k).mean(axis=0)
     plays = np.bincount(log.actions, minlength=k)[:k]
-    scale = np.where(plays < 3, 0.0, np.minimum(1.0, _most(plays, len(log)) / np.maximum(expected, _LEAST)))
+    scale = np.where(plays < 3, 0.0, np.minimum(1.0, _most_supported(plays, len(log)) / np.maximum(expected, _LEAST)))
     return Support(
-        _Likely(fitted, share, scale), _Counted.of(contexts, log.actions, k), _everywhere(log.propensities, k)
+        _Likely(fitted, share, scale), _Counted.of(contexts, log.actions, k), _supported_everywhere(log.propensities, k)
     )
 
 
-def _everywhere(propensities: Floats, choices: int | Ints) -> float:
+def _supported_everywhere(propensities: Floats, choices: int | Ints) -> float:
     """Return a propensity that every action has nearly everywhere; 0 if the log does not show one."""
     missing = choices - 1 / np.maximum(propensities, _LEAST)
     beyond = abs(float(missing.mean())) + 2 * float(missing.std()) / math.sqrt(len(missing))
@@ -108,14 +110,14 @@ class _Likely:
         return np.asarray(((1 - self.share) * self.fitted(contexts) + self.share / len(self.scale)) * self.scale)
 
 
-def _explored(likely: Floats, actions: Ints, k: int) -> float:
+def _support_by_exploration(likely: Floats, actions: Ints, k: int) -> float:
     """Return the share of uniform exploration under which the actions are most likely."""
     own = likely[np.arange(len(actions)), actions]
     values = [np.log(np.maximum((1 - share) * own + share / k, _LEAST)).sum() for share in _SHARES]
     return float(_SHARES[int(np.argmax(values))])
 
 
-def _most(plays: Ints, rows: int | Ints) -> Floats:
+def _most_supported(plays: Ints, rows: int | Ints) -> Floats:
     return np.asarray((plays + 2 * np.sqrt(plays) + 3) / np.maximum(rows, 1))
 
 
@@ -136,7 +138,7 @@ class _Counted:
             place = np.searchsorted(edge, column)
             plays = np.bincount(place * k + actions, minlength=(len(edge) + 1) * k).reshape(-1, k)
             edges.append(edge)
-            most.append(_most(plays, plays.sum(axis=1, keepdims=True)))
+            most.append(_most_supported(plays, plays.sum(axis=1, keepdims=True)))
         return cls(edges, most)
 
     def __call__(self, contexts: Floats) -> Floats:

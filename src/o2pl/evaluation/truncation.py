@@ -30,7 +30,7 @@ def truncated(log: Interactions, ends: RewardRange) -> tuple[Interactions, Float
     return log.changed(rewards=kept, reward_range=(low, high)), log.rewards - kept
 
 
-def clipped_by(policy: Any, rewards: Floats) -> list[str]:
+def truncated_by_policy(policy: Any, rewards: Floats) -> list[str]:
     """Say how many of a log's rewards are beyond the range that a learner without a given range has learned in."""
     if not isinstance(policy, BanditEstimator) or policy._engine is None or policy.reward_range is not None:
         return []
@@ -44,7 +44,7 @@ def clipped_by(policy: Any, rewards: Floats) -> list[str]:
     ]
 
 
-def cost(cut: Floats, weights: Floats, name: str, ends: RewardRange) -> str:
+def truncation_cost(cut: Floats, weights: Floats, name: str, ends: RewardRange) -> str:
     """Say how many rewards were cut, and by how much that lowers the policy's value."""
     rows = int(np.count_nonzero(cut))
     said = f"Rewards beyond {ends[0]:g} to {ends[1]:g} count as these ends: {rows:,} of {len(cut):,} rows."

@@ -61,33 +61,33 @@ def unshown_of(log: Interactions, sides: Sequence[Side], limit: float, support: 
         if len(given) < len(tables):
             return None
         width = max(table.shape[-1] for table in given)
-        g = sum((side.sign * _padded(one, width) for side, one in zip(sides, given, strict=True)), np.zeros(1))
-        places = np.flatnonzero(np.abs(g) > limit * _padded(support.propensities(log, rows), width))
+        g = sum((side.sign * _padded_unshown(one, width) for side, one in zip(sides, given, strict=True)), np.zeros(1))
+        places = np.flatnonzero(np.abs(g) > limit * _padded_unshown(support.propensities(log, rows), width))
         if len(places):
             parts.append((rows, width if g.ndim > 1 else 0, places, g.ravel()[places]))
     return Unshown(tuple(parts))
 
 
-def hidden_of(log: Interactions, unshown: Unshown, model: Model, scaled: Callable[[Floats], Floats]) -> Hidden:
+def hidden_in_unshown(log: Interactions, unshown: Unshown, model: Model, scaled: Callable[[Floats], Floats]) -> Hidden:
     """Return what it may earn. scaled: rewards as fractions of their range."""
     n = len(log)
     found = Hidden(np.zeros(n), np.zeros(n), np.zeros(n))
     for rows, width, places, g in unshown.parts:
         predicted = model.all_actions(rows)
-        m = scaled(_padded(predicted, width or len(predicted), float(predicted.mean())).ravel()[places])
+        m = scaled(_padded_unshown(predicted, width or len(predicted), float(predicted.mean())).ravel()[places])
         owner = places // width if width else log.contexts[rows].owner[places]
         for column, values in zip(found, (g * m, np.maximum(g, 0.0), np.maximum(-g, 0.0)), strict=True):
             column[rows] = np.bincount(owner, values, len(column[rows]))
     return found
 
 
-def _padded(table: Floats, width: int, value: float = 0.0) -> Floats:
+def _padded_unshown(table: Floats, width: int, value: float = 0.0) -> Floats:
     if table.ndim == 1 or table.shape[1] == width:
         return table
     return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=value)
 
 
-def other_mass(log: Interactions, sides: Sequence[Side], limit: float, level: float) -> Hidden:
+def unshown_other_mass(log: Interactions, sides: Sequence[Side], limit: float, level: float) -> Hidden:
     """Return what policies without a table do besides the row's own action, where the log leaves no room for it."""
     n = len(log)
     found = Hidden(np.zeros(n), np.zeros(n), np.zeros(n))

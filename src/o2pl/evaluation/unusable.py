@@ -9,8 +9,8 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import Calibration, CalibrationCell
-from o2pl.evaluation.judgement import explore
-from o2pl.evaluation.propensities import deterministic
+from o2pl.evaluation.judgement import judgement_explore
+from o2pl.evaluation.propensities import deterministic_propensities
 from o2pl.protocols import Floats
 
 SURE = 0.01  # p-values below this are reported
@@ -20,30 +20,30 @@ _RARE = 6.0  # standard errors
 _RUN = 20  # rows at an end of the log
 DETERMINISTIC = (
     "the log is deterministic: {why}. It shows one action per context, so it cannot tell what others would earn. "
-    + explore()
+    + judgement_explore()
 )
 
 
-def distrust(log: Interactions, test: Calibration, estimated: bool = False) -> str:
+def unusable_log(log: Interactions, test: Calibration, estimated: bool = False) -> str:
     """Return why no verdict can come from this log; empty if there is no reason.
 
     log: with contexts as numbers. estimated: its propensities are estimates.
     """
-    found, wrong = repetition(log), "" if estimated else fault(log, test).partition(":")[0]
+    found, wrong = unusable_repetition(log), "" if estimated else unusable_propensities(log, test).partition(":")[0]
     if found.alarm:  # propensities that are too small look alike: both are said
         return (
             f"rows repeat: {found.rows:,} rows have the context and the action of an earlier row, {found.expected:,.0f}"
             f" are expected{' if the propensities are right, but ' + wrong if wrong else ''}. Intervals take rows for"
             " independent: drop the repetitions"
         )
-    if estimated and deterministic(log.propensities, bool(log.continuous)):
+    if estimated and deterministic_propensities(log.propensities, bool(log.continuous)):
         return DETERMINISTIC.format(why="the contexts determine the actions")
     if not estimated:
-        if certain(log) > _NEARLY:
+        if unusable_share_certain(log) > _NEARLY:
             return DETERMINISTIC.format(why="nearly all propensities are 1")
         if wrong:
             return wrong
-    ran = arriving(log.rewards)
+    ran = unusable_arrival(log.rewards)
     if ran:
         return (
             f"rewards seem to arrive by their value: the {ran} rows are all {'above' if ran.high else 'below'} the mean"
@@ -52,21 +52,21 @@ def distrust(log: Interactions, test: Calibration, estimated: bool = False) -> s
     return ""
 
 
-def fault(log: Interactions, test: Calibration) -> str:
+def unusable_propensities(log: Interactions, test: Calibration) -> str:
     """Return why the logged propensities cannot be used; empty if they can."""
-    if certain(log) == 1:
+    if unusable_share_certain(log) == 1:
         return "every logged propensity is 1, but the log contains several actions"
     if test.worst is None or test.p_value >= SURE:
         return ""
-    return f"the logged propensities do not match the actions: p = {test.p_value:.1g}; {said_of(test.worst)}"
+    return f"the logged propensities do not match the actions: p = {test.p_value:.1g}; {said_of_unusable(test.worst)}"
 
 
-def said_of(worst: CalibrationCell) -> str:
+def said_of_unusable(worst: CalibrationCell) -> str:
     where = "" if worst.rows == "all" else f", in rows with {worst.rows}"
     return f"action {worst.action} was played {worst.ratio:.2f} times as often as they imply{where}"
 
 
-def certain(log: Interactions) -> float:
+def unusable_share_certain(log: Interactions) -> float:
     """Return the fraction of rows with propensity 1, in a log with several actions."""
     if log.continuous or (log.actions == log.actions[0]).all():
         return 0.0
@@ -88,11 +88,11 @@ class Repetition(NamedTuple):
         return self.rows - self.expected > max(_RARE * self.error, 10.0)
 
 
-def repetition(log: Interactions) -> Repetition:
+def unusable_repetition(log: Interactions) -> Repetition:
     """Count neighbours with equal contexts and equal actions: a new draw repeats the action with its propensity q."""
     if log.continuous or len(log) < 2:
         return Repetition(0, 0.0, 0.0)
-    places = _places(log)
+    places = _unusable_context_places(log)
     order = np.argsort(places, kind="stable")
     if len(order) > _MOST:  # whole groups: the smallest places
         order = order[:_MOST]
@@ -103,7 +103,7 @@ def repetition(log: Interactions) -> Repetition:
     return Repetition(int(again.sum()), float(q.sum()), math.sqrt(float((q * (1 - q)).sum())))
 
 
-def _places(log: Interactions) -> Floats:
+def _unusable_context_places(log: Interactions) -> Floats:
     """Return a number per row that rows with equal contexts share. [n]"""
     contexts = log.contexts
     contexts, values = log.encoded, log.encoded.own
@@ -129,7 +129,7 @@ class RowRun(NamedTuple):
         return f"{'first' if self.at_start else 'last'} {self.rows:,}"
 
 
-def arriving(rewards: Floats) -> RowRun:
+def unusable_arrival(rewards: Floats) -> RowRun:
     """Return the run of rewards above (or up to) the mean at an end of the log, if it is too long to be chance."""
     high = rewards > rewards.mean()
     for at_start, side in ((True, high), (False, high[::-1])):

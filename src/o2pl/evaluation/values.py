@@ -10,8 +10,15 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.estimators import ESTIMATORS, EstimatorInput, EstimatorSettings, Stream, balanced_weights, find
-from o2pl.evaluation.intervals import SampleMoments, normal_from_moments
+from o2pl.evaluation.estimators import (
+    ESTIMATORS,
+    EstimatorInput,
+    EstimatorSettings,
+    Stream,
+    balanced_estimator_weights,
+    find_estimator,
+)
+from o2pl.evaluation.intervals import SampleMoments, normal_interval_from_moments
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.unshown import Model
 from o2pl.learners.base import BanditEstimator
@@ -34,7 +41,7 @@ class PolicyColumns(NamedTuple):
     mass: Floats | None  # mean π(a|x) of each action, [K] or more; None: unknown
 
 
-def columns_of(log: Interactions, targets: Sequence[Target], model: Model | None) -> list[PolicyColumns]:
+def columns_for_values(log: Interactions, targets: Sequence[Target], model: Model | None) -> list[PolicyColumns]:
     """Return the columns of all policies in one pass; they share the model's predictions."""
     n = len(log)
     played = None if model is None else np.empty(n)
@@ -55,12 +62,12 @@ def columns_of(log: Interactions, targets: Sequence[Target], model: Model | None
                     expected[j] = None
                 else:
                     column[rows] = value
-            mass[j] = _added_mass(mass[j], does.probabilities)
+            mass[j] = _added_mass_for_values(mass[j], does.probabilities)
     found = []
     for own, value, total in zip(ratios, expected, mass, strict=True):
         balanced = None
         if log.by_logger is not None and log.loggers is not None:
-            balanced = balanced_weights(own, log.by_logger, log.loggers)
+            balanced = balanced_estimator_weights(own, log.by_logger, log.loggers)
         with np.errstate(over="ignore"):  # an overflowed weight is ∞
             own[:] = weight_of(own, log.propensities)
         modelled = None if value is None else played
@@ -69,7 +76,7 @@ def columns_of(log: Interactions, targets: Sequence[Target], model: Model | None
     return found
 
 
-def _added_mass(mass: Floats | None, probabilities: Floats | None) -> Floats | None:
+def _added_mass_for_values(mass: Floats | None, probabilities: Floats | None) -> Floats | None:
     if mass is None or probabilities is None:
         return None
     some = probabilities.sum(axis=0)
@@ -78,7 +85,7 @@ def _added_mass(mass: Floats | None, probabilities: Floats | None) -> Floats | N
     return np.asarray(mass + some)
 
 
-def settings_of(policy: Any, log: Interactions) -> EstimatorSettings:
+def settings_for_values(policy: Any, log: Interactions) -> EstimatorSettings:
     """Return a learner's own clip, baseline and penalty; otherwise the theory's clip and no penalty."""
     plain = EstimatorSettings.theory(len(log))
     if not isinstance(policy, BanditEstimator) or not hasattr(policy, "penalty") or log.reward_range is None:
@@ -93,13 +100,13 @@ def settings_of(policy: Any, log: Interactions) -> EstimatorSettings:
 # -- estimates
 
 
-def estimates_of(
+def estimated_values(
     columns: EstimatorInput, settings: EstimatorSettings, names: Sequence[str] | None, delta: float
 ) -> tuple[list[Valued], dict[str, float], dict[str, str]]:
     """Return the estimates that the columns allow, their standard errors, and why the others are missing."""
     found, errors, left_out = [], {}, {}
     for name in names or ESTIMATORS:
-        estimator = find(name)
+        estimator = find_estimator(name)
         lacking = [need for need in estimator.needs if getattr(columns, need) is None]
         lacking += ["penalty"] if name == "pessimistic" and settings.penalty is None else []
         if lacking:
@@ -112,7 +119,7 @@ def estimates_of(
             left_out[name] = str(problem)
             continue
         variance = error**2 * n if n > 1 else 0.0
-        low, high = normal_from_moments(SampleMoments(n, value, variance), delta, one_more)
+        low, high = normal_interval_from_moments(SampleMoments(n, value, variance), delta, one_more)
         found.append(Valued(name, estimator.says, value, low, high))
         errors[name] = math.sqrt(variance / n)
     if not found:
@@ -137,7 +144,7 @@ def wider(one: Valued, ends: RewardRange | None, missing: float, overflow: bool)
     return Valued(one.name, one.says, one.value, low, high)
 
 
-def headline_of(errors: dict[str, float]) -> str:
+def headline_value(errors: dict[str, float]) -> str:
     """Return the recommended estimate: DR, unless its model adds noise and IPS has less; else the first one.
 
     errors: standard error of each estimate.
@@ -148,7 +155,7 @@ def headline_of(errors: dict[str, float]) -> str:
     return next(name for name in ("dr", "snips", "clipped", *noise) if name in noise)
 
 
-def never_logged(log: Interactions, columns: PolicyColumns) -> float:
+def value_mass_never_logged(log: Interactions, columns: PolicyColumns) -> float:
     """Return the policy's probability mass on actions that were never logged."""
     if columns.mass is None:
         return 0.0
@@ -156,9 +163,9 @@ def never_logged(log: Interactions, columns: PolicyColumns) -> float:
     return float(columns.mass[plays == 0].sum())
 
 
-def missing_mass(log: Interactions, columns: PolicyColumns) -> float:
+def value_mass_missing(log: Interactions, columns: PolicyColumns) -> float:
     """Return the mass on actions that were never logged, or 1 minus the mean weight beyond three standard errors."""
-    weights, never = columns.inputs.contributions(columns.inputs.weights), never_logged(log, columns)
+    weights, never = columns.inputs.contributions(columns.inputs.weights), value_mass_never_logged(log, columns)
     if len(log) < 2 or not np.isfinite(weights).all():
         return never
     spread = 3 * float(weights.std(ddof=1)) / math.sqrt(len(log))

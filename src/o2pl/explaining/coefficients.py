@@ -12,8 +12,8 @@ import numpy as np
 from o2pl.data.contexts import as_contexts
 from o2pl.encode.feature_names import column_feature_names, entry_feature_names
 from o2pl.errors import InvalidInput, MissingExtra
-from o2pl.explaining.explanation import member_name
-from o2pl.explaining.terms import INTERCEPT, sight
+from o2pl.explaining.explanation import member_name_in_explanation
+from o2pl.explaining.terms import INTERCEPT, dense_terms
 from o2pl.features.hashing import Hashed
 from o2pl.features.user_items import HEAD, UserItems
 from o2pl.policies.actionwise import ActionWise
@@ -124,19 +124,19 @@ def coefficients(decider: Decider, labels: Sequence[str] = (), contexts: Any = N
     weights = acting_parts(decider.acting, len(decider.members), decider.n_actions or 0).weights
     numbered: tuple[Any, ...] = tuple(range(decider.n_actions or 0)) or ("all",)
     tables, actions = [], decider.names or numbered
-    words = _words(decider, contexts)
+    words = _words_of_coefficients(decider, contexts)
     for m, (member, weight) in enumerate(zip(decider.members, weights.tolist(), strict=True)):
-        name = labels[m] if m < len(labels) else member_name(member)
+        name = labels[m] if m < len(labels) else member_name_in_explanation(member)
         if isinstance(member.features, Hashed):
-            terms, values = _hashed(member, words)
+            terms, values = _hashed_coefficients(member, words)
         else:
-            terms, values = _dense(decider, member)
+            terms, values = _dense_coefficients(decider, member)
         tables.append(MemberTable(name, weight, terms, values))
     return Coefficients(actions, tuple(tables))
 
 
-def _dense(decider: Decider, member: Any) -> tuple[list[str], Floats]:
-    seen = sight(member)
+def _dense_coefficients(decider: Decider, member: Any) -> tuple[list[str], Floats]:
+    seen = dense_terms(member)
     if seen is None:
         raise InvalidInput(
             f"coefficients: found {type(member.policy).__name__} on {type(member.features).__name__}, whose scores are"
@@ -159,7 +159,7 @@ def _dense(decider: Decider, member: Any) -> tuple[list[str], Floats]:
     return terms, values
 
 
-def _words(decider: Decider, contexts: Any) -> dict[int, str]:
+def _words_of_coefficients(decider: Decider, contexts: Any) -> dict[int, str]:
     """Return the names of hashed features by index: those known to the reader, and those in the given contexts."""
     encoder = decider.encoder
     if encoder.words is None:
@@ -174,7 +174,7 @@ def _words(decider: Decider, contexts: Any) -> dict[int, str]:
     return found
 
 
-def _hashed(member: Any, words: dict[int, str]) -> tuple[list[str], Floats]:
+def _hashed_coefficients(member: Any, words: dict[int, str]) -> tuple[list[str], Floats]:
     """Return coefficients per unit. The presence of a number is a separate term, w · (0 - mean) / deviation."""
     policy = member.policy
     if not isinstance(policy, SparseSoftmax | ActionWise):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from o2pl.explaining import gradients  # noqa: F401  # importing it registers the terms of networks
 from o2pl.explaining.coefficients import Coefficients, coefficients
-from o2pl.explaining.explanation import Explanation, explain, member_name
+from o2pl.explaining.explanation import Explanation, explanation_of, member_name_in_explanation
 from o2pl.objectives.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ class Explainable:
         """
         engine = self._begun()
         rows = engine.log[engine.base : engine.learned]
-        return explain(engine.decider, (context, items, ids, exclude), action, against, labels(engine), rows)
+        return explanation_of(
+            engine.decider, (context, items, ids, exclude), action, against, explained_labels(engine), rows
+        )
 
     def coefficients(self, contexts: Any = None) -> Coefficients:
         """Return the weights of linear and quadratic members per unit of the input; `to_frame()` for pandas.
@@ -44,17 +46,17 @@ class Explainable:
         itself; after loading from a file it does not.
         """
         engine = self._begun()
-        return coefficients(engine.decider, labels(engine), contexts)
+        return coefficients(engine.decider, explained_labels(engine), contexts)
 
 
-def labels(engine: Engine) -> list[str]:
+def explained_labels(engine: Engine) -> list[str]:
     """Return the display names of the members."""
     found = []
     for acting, state in zip(engine.decider.members, engine.present, strict=False):
         kind = ""
         if isinstance(state.objective, Outcome):
             kind = ", competing actions" if state.objective.competing else ", independent actions"
-        name = member_name(acting) + kind
+        name = member_name_in_explanation(acting) + kind
         if name in found and isinstance(state.objective, Outcome) and not state.watches:
             name += f", L2 {state.objective.l2:g}"
         found.append(name + (", last rows" if state.watches else ""))

@@ -25,9 +25,9 @@ from o2pl._core import acting_rows
 from o2pl.data.contexts import is_sparse
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput, nearest
-from o2pl.explaining.action_support import LogSupport, support_in
-from o2pl.explaining.situation import Given, Situation, shown, situation
-from o2pl.explaining.terms import INTERCEPT, Compared, Term, hashed_entries, terms_of
+from o2pl.explaining.action_support import LogSupport, support_of_action
+from o2pl.explaining.situation import Given, Situation, shown_situation, situation
+from o2pl.explaining.terms import INTERCEPT, Compared, Term, hashed_terms, terms_of
 from o2pl.features.hashing import Hashed
 from o2pl.features.user_items import UserItems
 from o2pl.policies.neural import is_neural
@@ -105,16 +105,16 @@ class Explanation:
         return max(0.0, 1 - math.fsum(min(p, alone[action]) for action, p in self.probabilities.items()))
 
     def __str__(self) -> str:
-        from o2pl.explaining.explanation_report import as_text
+        from o2pl.explaining.explanation_report import explanation_text
 
-        return as_text(self)
+        return explanation_text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from o2pl.explaining.explanation_report import as_html
+        from o2pl.explaining.explanation_report import explanation_html
 
-        return as_html(self)
+        return explanation_html(self)
 
     def figure(self, most: int = 12) -> Figure:
         """Draw bars of the `most` largest contributions. `.savefig("why.png")` saves the figure."""
@@ -123,7 +123,7 @@ class Explanation:
         return draw_explanation(self, most)
 
 
-def explain(
+def explanation_of(
     decider: Decider,
     given: Given,
     action: Any = None,
@@ -141,28 +141,28 @@ def explain(
     here = situation(decider, given)
     pi, acting, actions = here.probabilities, here.acting, here.actions
     logs = log_softmax(here.scores)  # log π_m, [M, K]
-    mixture = _mixture(acting, logs) if acting.sharpness else predicted(here.scores, acting).mixed
+    mixture = _mixture_in_explanation(acting, logs) if acting.sharpness else predicted(here.scores, acting).mixed
     decided = mixture + here.effects
     order = np.lexsort((-(decided + acting.bonus), -pi)).tolist()
     first = order[0] if here.chosen is None else here.chosen
     if action is not None:
-        first = _place(action, actions, "action")
+        first = _place_in_explanation(action, actions, "action")
     second = next((place for place in order if place != first), first)
     if against is not None:
-        second = _place(against, actions, "against")
+        second = _place_in_explanation(against, actions, "against")
         if second == first:
             raise InvalidInput(f"against: found {against!r}, which is the action itself, expected another one")
-    counted = _counted(here, (first, second), logs, mixture)
-    members = _members(decider, here, (first, second), counted, logs, labels)
-    terms = _mixed(members, float(here.effects[first] - here.effects[second]))
-    features, intercept = _by_feature(
-        terms, shown(decider, here, first), shown(decider, here, second) if here.sets else {}
+    counted = _counted_in_explanation(here, (first, second), logs, mixture)
+    members = _members_in_explanation(decider, here, (first, second), counted, logs, labels)
+    terms = _mixed_in_explanation(members, float(here.effects[first] - here.effects[second]))
+    features, intercept = _explanation_by_feature(
+        terms, shown_situation(decider, here, first), shown_situation(decider, here, second) if here.sets else {}
     )  # fmt: skip
     support = None
     if log is not None:
         looked_at = sorted({first, second}) if here.sets else range(len(pi))
         named, places = [actions[k] for k in looked_at], [here.places[k] for k in looked_at]
-        support = support_in(log, decider.members[0], here.rows, named, places)
+        support = support_of_action(log, decider.members[0], here.rows, named, places)
     alone = np.empty(len(pi))
     plain = acting_numbers(acting.weights, acting.sharpness, Explored(0.0, here.effects, _NONE), acting.predicting)
     acting_rows(here.scores, np.array([0, len(pi)]), plain, alone)
@@ -178,14 +178,16 @@ def explain(
         bonus=float(acting.bonus[first] - acting.bonus[second]),
         epsilon=acting.epsilon,
         sharpness=acting.sharpness or None,
-        deviation=None if acting.sharpness else _deviation(here.variance, decided + acting.bonus, first, second),
+        deviation=None
+        if acting.sharpness
+        else _deviation_in_explanation(here.variance, decided + acting.bonus, first, second),
         members=members,
-        unknown=_unknown(decider, here, (first, second)),
+        unknown=_unknown_in_explanation(decider, here, (first, second)),
         support=support,
     )
 
 
-def _place(given: Any, actions: list[Any], what: str) -> int:
+def _place_in_explanation(given: Any, actions: list[Any], what: str) -> int:
     given = given.item() if isinstance(given, np.generic) else given
     if given in actions and not isinstance(given, bool):
         return actions.index(given)
@@ -198,35 +200,37 @@ def _place(given: Any, actions: list[Any], what: str) -> int:
 # -- members and their mixture
 
 
-def _mixture(acting: ActingParts, logs: Floats) -> Floats:
+def _mixture_in_explanation(acting: ActingParts, logs: Floats) -> Floats:
     """Return log Σ_m ρ_m π_m. [K]"""
     with np.errstate(divide="ignore"):  # members may have weight 0
         return np.asarray(np.logaddexp.reduce(np.log(acting.weights)[:, None] + logs, axis=0))
 
 
-def _deviation(variance: Floats | None, u: Floats, first: int, second: int) -> float:
+def _deviation_in_explanation(variance: Floats | None, u: Floats, first: int, second: int) -> float:
     """Return T of `policies.sampling` for these two actions: the excess of the one that is behind."""
     ahead, behind = (first, second) if u[first] >= u[second] else (second, first)
     excess = 0.0 if variance is None else max(0.0, float(variance[behind] - variance[ahead]))
     return math.sqrt(excess + LEAST_VARIANCE)
 
 
-def _counted(here: Situation, pair: tuple[int, int], logs: Floats, mixture: Floats) -> list[float]:
+def _counted_in_explanation(here: Situation, pair: tuple[int, int], logs: Floats, mixture: Floats) -> list[float]:
     """Return w of each member: the factor of its terms."""
     first, second = pair
     if here.acting.sharpness:
-        whole = _log_mean(mixture[first], mixture[second])
-        log_means = (_log_mean(own[first], own[second]) for own in logs)
+        whole = _log_mean_in_explanation(mixture[first], mixture[second])
+        log_means = (_log_mean_in_explanation(own[first], own[second]) for own in logs)
         return [rho * math.exp(own - whole) for rho, own in zip(here.acting.weights.tolist(), log_means, strict=True)]
     found = predicted(here.scores, here.acting)
     win, lose = found.wins @ here.acting.weights, found.losses @ here.acting.weights  # Q and 1 - Q, [K]
-    slope = math.exp(-_log_mean(*np.log(win[[first, second]]))) + math.exp(-_log_mean(*np.log(lose[[first, second]])))
+    slope = math.exp(-_log_mean_in_explanation(*np.log(win[[first, second]]))) + math.exp(
+        -_log_mean_in_explanation(*np.log(lose[[first, second]]))
+    )
     apart, moved = logs[:, first] - logs[:, second], found.wins[first] - found.wins[second]
     steep = np.divide(moved, apart, out=np.zeros(len(apart)), where=np.abs(apart) > 1e-12)  # 0: they do not differ
     return [float(one) for one in here.acting.weights * slope * steep]
 
 
-def _members(
+def _members_in_explanation(
     decider: Decider, here: Situation, pair: tuple[int, int], counted: Sequence[float], logs: Floats,
     labels: Sequence[str],
 ) -> tuple[MemberPart, ...]:  # fmt: skip
@@ -238,13 +242,13 @@ def _members(
         terms = terms_of(member.policy, member, compared)
         if terms is None:
             terms = [Term(WHOLE, (WHOLE,), float(logs[m, first] - logs[m, second]))]
-        name = labels[m] if m < len(labels) else member_name(member)
+        name = labels[m] if m < len(labels) else member_name_in_explanation(member)
         difference = math.fsum(term.adds for term in terms)
-        made.append(MemberPart(name, weight, counted[m], difference, _sorted(terms)))
+        made.append(MemberPart(name, weight, counted[m], difference, _sorted_explanation(terms)))
     return tuple(made)
 
 
-def member_name(member: Any) -> str:
+def member_name_in_explanation(member: Any) -> str:
     """Return the member's name, by its features."""
     if isinstance(member.features, Hashed):
         return "hashed"
@@ -257,7 +261,7 @@ def member_name(member: Any) -> str:
     return "quadratic" if len(member.plan.product_shift) else "linear"
 
 
-def _log_mean(a: float, b: float) -> float:
+def _log_mean_in_explanation(a: float, b: float) -> float:
     """Return log L(e^a, e^b) with L(x, y) = (x - y) / log(x/y), and L(x, x) = x."""
     apart = abs(a - b)
     if apart < 1e-6:
@@ -266,24 +270,24 @@ def _log_mean(a: float, b: float) -> float:
     return min(a, b) + grown - math.log(apart)
 
 
-def _mixed(members: Sequence[MemberPart], effect: float) -> tuple[Term, ...]:
+def _mixed_in_explanation(members: Sequence[MemberPart], effect: float) -> tuple[Term, ...]:
     """Return the members' terms, added up by name, and the item's own effect."""
     parts: dict[str, tuple[tuple[str, ...], list[float]]] = {}
     for member in members:
         for term in member.terms:
             parts.setdefault(term.name, (term.features, []))[1].append(member.counts * term.adds)
     mixed = [Term(name, features, math.fsum(adds)) for name, (features, adds) in parts.items()]
-    return _sorted([*mixed, Term(ITEM, (ITEM,), effect)])
+    return _sorted_explanation([*mixed, Term(ITEM, (ITEM,), effect)])
 
 
-def _sorted(terms: Sequence[Term]) -> tuple[Term, ...]:
+def _sorted_explanation(terms: Sequence[Term]) -> tuple[Term, ...]:
     return tuple(sorted((t for t in terms if t.adds or t.name == INTERCEPT), key=lambda term: -abs(term.adds)))
 
 
 # -- by feature
 
 
-def _by_feature(
+def _explanation_by_feature(
     terms: Sequence[Term], values: dict[str, str], against: dict[str, str]
 ) -> tuple[tuple[Feature, ...], float]:
     """Return the features, largest first, and the intercept."""
@@ -304,12 +308,12 @@ def _by_feature(
     return tuple(sorted(found, key=lambda feature: -abs(feature.adds))), intercept
 
 
-def _unknown(decider: Decider, here: Situation, pair: tuple[int, int]) -> tuple[str, ...]:
+def _unknown_in_explanation(decider: Decider, here: Situation, pair: tuple[int, int]) -> tuple[str, ...]:
     """Return the features of a hashed row for which no member has weights."""
     if not is_sparse(here.inputs):
         return ()
     found: dict[str, None] = {}
     for row in dict.fromkeys(pair) if here.sets else (0,):
-        slots, _ = hashed_entries(decider.members[0], here.inputs[row : row + 1])
+        slots, _ = hashed_terms(decider.members[0], here.inputs[row : row + 1])
         found |= {one.name: None for one, slot in zip(here.names[row], slots, strict=True) if slot == 0}
     return tuple(found)

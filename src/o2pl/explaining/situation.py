@@ -95,18 +95,18 @@ def situation(decider: Decider, given: Given) -> Situation:
     acting_rows(scores, np.array([0, len(places)]), numbers, probabilities, variance, optimism)
     acting = acting_parts(numbers, len(decider.members), len(places))
     acting = acting._replace(bonus=acting.bonus - effects + (0 if optimism is None else optimism))
-    names = _names(decider, rows, context)
+    names = _names_in_situation(decider, rows, context)
     return Situation(rows, names, actions, places.tolist(), scores, acting, effects, variance, probabilities, chosen)
 
 
-def _names(decider: Decider, rows: Any, context: Any) -> Any:
+def _names_in_situation(decider: Decider, rows: Any, context: Any) -> Any:
     contexts = as_contexts(rows)
     if is_sparse(contexts.own):
         return entry_feature_names(decider.encoder, context)
     return column_feature_names(decider.encoder, contexts.n_inputs)
 
 
-def shown(decider: Decider, here: Situation, place: int) -> dict[str, str]:
+def shown_situation(decider: Decider, here: Situation, place: int) -> dict[str, str]:
     """Return the feature values of an action's row, formatted for display."""
     row = place if here.sets else 0
     if not is_sparse(here.inputs):

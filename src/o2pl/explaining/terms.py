@@ -75,7 +75,7 @@ class Sight(NamedTuple):
         return constant, linear, products
 
 
-def sight_of(plan: FeaturePlan, weights: Floats) -> Sight:
+def terms_of_plan(plan: FeaturePlan, weights: Floats) -> Sight:
     """Return the polynomials of fused features. weights [A, width]
 
     Products of directions D of the inputs are products of the inputs: (Dᵀz)ᵀ Q (Dᵀz) = zᵀ (D Q Dᵀ) z.
@@ -97,7 +97,7 @@ def sight_of(plan: FeaturePlan, weights: Floats) -> Sight:
     return Sight(plan.shift, plan.scale, float(plan.clip), constant, W[:, first : first + d], products)
 
 
-def user_items_sight(features: UserItems, state: State, weights: Floats) -> Sight:
+def user_items_terms(features: UserItems, state: State, weights: Floats) -> Sight:
     """Return the polynomials of users and items. The first column is the list slot, with one effect for all items."""
     head, cross = features.weights(state, weights.astype(np.float64))
     d, users = len(state["shift"]), features.shared
@@ -108,16 +108,16 @@ def user_items_sight(features: UserItems, state: State, weights: Floats) -> Sigh
     return Sight(shift, scale, Standardise().clip, head[:1].copy(), linear, products)
 
 
-def sight(member: Any) -> Sight | None:
+def dense_terms(member: Any) -> Sight | None:
     """Return a member's polynomials on numeric rows; None if its scores are not polynomials."""
     policy, params = member.policy, member.params
     if isinstance(member.features, UserItems):
-        return user_items_sight(member.features, member.seen, params)
+        return user_items_terms(member.features, member.seen, params)
     if member.plan is None or not isinstance(policy, Softmax | ActionWise | Gaussian):
         return None
     if isinstance(policy, Gaussian):
         params = policy.split(params)[0]
-    return sight_of(member.plan, params.reshape(getattr(policy, "n_actions", 1), -1))
+    return terms_of_plan(member.plan, params.reshape(getattr(policy, "n_actions", 1), -1))
 
 
 # -- the difference of two scores, term by term
@@ -144,10 +144,10 @@ def terms_of(policy: Any, member: Any, compared: Compared) -> list[Term] | None:
 
 @terms_of.register
 def _(policy: Softmax, member: Any, compared: Compared) -> list[Term] | None:
-    seen, row = sight(member), compared.inputs[0]
+    seen, row = dense_terms(member), compared.inputs[0]
     if seen is None:
         return None
-    return _differences(compared.names, seen.parts(compared.first, row), seen.parts(compared.second, row))
+    return _term_differences(compared.names, seen.parts(compared.first, row), seen.parts(compared.second, row))
 
 
 @terms_of.register
@@ -155,10 +155,10 @@ def _(policy: ActionWise, member: Any, compared: Compared) -> list[Term] | None:
     rows = compared.inputs
     if is_sparse(rows):
         return _sparse_terms(member, compared, member.params[:, None], (0, 0))
-    seen = sight(member)
+    seen = dense_terms(member)
     if seen is None:
         return None
-    return _differences(compared.names, seen.parts(0, rows[compared.first]), seen.parts(0, rows[compared.second]))
+    return _term_differences(compared.names, seen.parts(0, rows[compared.first]), seen.parts(0, rows[compared.second]))
 
 
 @terms_of.register
@@ -167,7 +167,7 @@ def _(policy: SparseSoftmax, member: Any, compared: Compared) -> list[Term] | No
     return _sparse_terms(member, compared, W, (compared.first, compared.second))
 
 
-def _differences(names: Any, first: tuple[Floats, ...], second: tuple[Floats, ...]) -> list[Term]:
+def _term_differences(names: Any, first: tuple[Floats, ...], second: tuple[Floats, ...]) -> list[Term]:
     constant, linear, products = (a - b for a, b in zip(first, second, strict=True))
     found = [Term(INTERCEPT, (), float(constant[0]))]
     found += [Term(one.name, one.features, float(adds)) for one, adds in zip(names, linear, strict=True)]
@@ -184,7 +184,7 @@ def _sparse_terms(member: Any, compared: Compared, W: Floats, columns: tuple[int
     adds: dict[str, tuple[tuple[str, ...], float]] = {}
     for sign, place, column in zip((1, -1), (compared.first, compared.second), columns, strict=True):
         row = place if sets else 0
-        slots, values = hashed_entries(member, rows[row : row + 1])
+        slots, values = hashed_terms(member, rows[row : row + 1])
         known = (slots > 0) & (slots < len(W))
         parts = np.where(known, W[np.where(known, slots, 0), column] * values, 0.0)
         for named, part in zip(compared.names[row], parts.tolist(), strict=True):
@@ -194,7 +194,7 @@ def _sparse_terms(member: Any, compared: Compared, W: Floats, columns: tuple[int
     return [Term(INTERCEPT, (), constant), *(Term(name, *found) for name, found in adds.items())]
 
 
-def hashed_entries(member: Any, row: SparseRows) -> tuple[Ints, Floats]:
+def hashed_terms(member: Any, row: SparseRows) -> tuple[Ints, Floats]:
     """Return the slots of a row's entries (0: not learned yet) and their scaled values."""
     slots = member.features.slot_of(member.seen)[row.indices]
     scale = member.seen["scale"]

@@ -22,12 +22,12 @@ from o2pl.data.interactions import Interactions
 from o2pl.encode import Encoder
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput
-from o2pl.evaluation.held_out import HeldOut, doubts, evidence
-from o2pl.evaluation.intervals import check_delta
+from o2pl.evaluation.held_out import HeldOut, held_out_doubts, held_out_evidence
+from o2pl.evaluation.intervals import check_interval_delta
 from o2pl.evaluation.judgement import Judgement
-from o2pl.evaluation.logs import as_log, with_numbers
+from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.propensities import estimate_propensities
-from o2pl.fitting.candidates import Candidate, candidates_for, guessed_range, named
+from o2pl.fitting.candidates import Candidate, candidates_for, guessed_candidate_range, named_candidates
 from o2pl.learners.targets import Target, as_target
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange, check_number
@@ -95,9 +95,9 @@ class Fit:
         return self.judgement.sentence(f" (jointly for all candidates){least}{if_right}")
 
     def __str__(self) -> str:
-        from o2pl.fitting.fit_report import as_text
+        from o2pl.fitting.fit_report import fit_text
 
-        return as_text(self)
+        return fit_text(self)
 
     def figure(self) -> Any:
         """Draw all candidates with their intervals, and the logging policy, as a matplotlib figure."""
@@ -125,16 +125,16 @@ def fit(
     observed range. `kept(name, compute)`: a cache, to resume after a restart; `told(name, done, of)`: a progress
     callback. `learned(candidate)`: returns the chosen learner trained on all rows, if `log` is only a sample.
     """
-    check_delta(delta)
+    check_interval_delta(delta)
     check_number("seed", seed, 0)
     rows = as_log(log, reward_range)
-    rows = rows if rows.reward_range else rows.changed(reward_range=guessed_range(rows.rewards))
+    rows = rows if rows.reward_range else rows.changed(reward_range=guessed_candidate_range(rows.rewards))
     known = rows.has_propensities
     rows = rows if known else estimate_propensities(rows, seed=seed)
     ends: Any = rows.reward_range
-    chosen_from = candidates_for(rows, ends, seed) if candidates is None else named(candidates)
-    parts = held_out_parts(len(rows), seed)
-    numbers = with_numbers(rows)
+    chosen_from = candidates_for(rows, ends, seed) if candidates is None else named_candidates(candidates)
+    parts = held_out_parts_for_choice(len(rows), seed)
+    numbers = numeric_log(rows)
     judges = [HeldOut(numbers[own], 1 / len(parts)) for own, _ in parts]
     keep: Kept = kept or (lambda name, compute: compute())
     readings: dict[Any, Interactions] = {}
@@ -145,26 +145,28 @@ def fit(
         for place in range(len(parts)):
 
             def values(candidate: Candidate = candidate, place: int = place) -> Floats:
-                return _held_out(candidate, place, _read_once(rows, candidate, readings), parts, judges)
+                return _held_out_for_choice(
+                    candidate, place, _read_once_for_choice(rows, candidate, readings), parts, judges
+                )
 
             found[candidate.name].append(keep(f"{candidate.name}, part {place}", values))
             done += 1
             if told is not None:
                 told(candidate.name, done, total)
-    doubt = doubts(numbers, not known)
+    doubt = held_out_doubts(numbers, not known)
     each = delta / len(chosen_from)
-    judged = [_judged(name, part, pooled, parts, each, delta, doubt) for name, part in found.items()]
+    judged = [_judged_for_choice(name, part, pooled, parts, each, delta, doubt) for name, part in found.items()]
     judged.sort(key=lambda one: one.pessimistic, reverse=True)
     winner = next(one for one in chosen_from if one.name == judged[0].name)
     learner = winner.made().fit(rows) if learned is None else learned(winner)
     logged = EstimatorInput(pooled.rewards, np.ones(len(pooled)), row_weights=pooled.row_weights)
     return Fit(
         learner, judged[0], tuple(judged), logged.mean(pooled.rewards), len(rows), len(pooled), delta,
-        _warnings(judged[0], known, doubt), ends, estimated=not known,
+        _choice_warnings(judged[0], known, doubt), ends, estimated=not known,
     )  # fmt: skip
 
 
-def _held_out(
+def _held_out_for_choice(
     candidate: Candidate, place: int, read: Interactions, parts: Sequence[Part], judges: Sequence[HeldOut]
 ) -> Floats:
     """Return the columns of a policy learned without a part, in that part, and its estimates in the next. Flat."""
@@ -178,7 +180,7 @@ def _held_out(
     return own if after == place else np.append(own, judges[after].estimates(target(after)))
 
 
-def _judged(
+def _judged_for_choice(
     name: str, flat: Sequence[Floats], pooled: Interactions, parts: Sequence[Part], each: float, delta: float,
     doubt: str,
 ) -> Judged:  # fmt: skip
@@ -186,13 +188,15 @@ def _judged(
     after = [len(one) - sizes[(k + 1) % len(parts)] * (len(parts) > 1) for k, one in enumerate(flat)]
     columns = [one[:end].reshape(-1, size) for one, end, size in zip(flat, after, sizes, strict=True)]
     others = [flat[k - 1][after[k - 1] :] for k in range(len(parts))]
-    found = evidence(name, columns, pooled, each, doubt, others=np.concatenate(others) if len(parts) > 1 else None)
+    found = held_out_evidence(
+        name, columns, pooled, each, doubt, others=np.concatenate(others) if len(parts) > 1 else None
+    )
     judgement = replace(found.judgement, confidence=1 - delta)  # jointly
     ends, effective = found.value, found.judgement.effective
     return Judged(name, ends.estimate, ends.low, ends.high, found.pessimistic, judgement, effective)
 
 
-def held_out_parts(n: int, seed: int) -> list[Part]:
+def held_out_parts_for_choice(n: int, seed: int) -> list[Part]:
     """Return pairs of held-out rows and training rows."""
     if n < 2 * _FOLDS:
         raise InvalidInput(f"fit: found {n} rows, expected at least {2 * _FOLDS}")
@@ -202,7 +206,7 @@ def held_out_parts(n: int, seed: int) -> list[Part]:
     return [(np.flatnonzero(order % _SHARE == 0), np.flatnonzero(order % _SHARE != 0))]
 
 
-def _read_once(rows: Interactions, candidate: Candidate, readings: dict[Any, Interactions]) -> Interactions:
+def _read_once_for_choice(rows: Interactions, candidate: Candidate, readings: dict[Any, Interactions]) -> Interactions:
     """Return the log with contexts encoded for this learner; learners with the same encoding share it."""
     learner: Any = candidate.learner
     encoder: Encoder = learner._encoder_for(rows)
@@ -212,7 +216,7 @@ def _read_once(rows: Interactions, candidate: Candidate, readings: dict[Any, Int
     return readings[kind]
 
 
-def _warnings(chosen: Judged, known: bool, doubt: str) -> tuple[str, ...]:
+def _choice_warnings(chosen: Judged, known: bool, doubt: str) -> tuple[str, ...]:
     found = []
     if not known:
         found.append(

@@ -19,7 +19,7 @@ class Continued(NamedTuple):
     known: int  # rows that it had, or that came twice
 
 
-def saved_learner(path: Path, ends: RewardRange | None) -> Any:
+def learner_to_continue(path: Path, ends: RewardRange | None) -> Any:
     """Return the learner of a file. ends: the reward range that was asked for; None: its own."""
     learner = load(path)
     if not hasattr(learner, "merge"):

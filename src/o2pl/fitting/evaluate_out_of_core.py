@@ -18,18 +18,24 @@ from o2pl.encode.schema import Schema
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, Stream
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.evaluation.gains import GainSums, ends_of, gains_of
-from o2pl.evaluation.intervals import SampleMoments, normal_from_moments
-from o2pl.evaluation.logs import with_numbers
+from o2pl.evaluation.gains import GainSums, ends_of_gains, gains_of
+from o2pl.evaluation.intervals import SampleMoments, normal_interval_from_moments
+from o2pl.evaluation.logs import numeric_log
 from o2pl.evaluation.results import Evaluation, Valued
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards
-from o2pl.evaluation.support import Support, largest_shown, support_of
+from o2pl.evaluation.support import Support, largest_supported_weight, support_of
 from o2pl.evaluation.unshown import Side
-from o2pl.evaluation.values import columns_of, headline_of, wider
-from o2pl.fitting.large_logs import Read, named_alike, rows_of, sampled, scan
+from o2pl.evaluation.values import columns_for_values, headline_value, wider
+from o2pl.fitting.large_logs import (
+    Read,
+    named_alike_in_large_log,
+    rows_of_large_log,
+    sampled_rows_of_large_log,
+    scan_large_log,
+)
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.files import ParquetPart, parquet_parts, part_tables
-from o2pl.learners.targets import as_target, with_names
+from o2pl.formats.files import ParquetPart, parquet_file_parts, parquet_part_tables
+from o2pl.learners.targets import as_target, with_target_names
 from o2pl.protocols import Floats, Ints
 from o2pl.validation import RewardRange
 
@@ -92,55 +98,61 @@ def evaluate_out_of_core(
 ) -> Evaluation:
     """Evaluate on a Parquet file or folder that is longer than a sample: `ESTIMATES`, and the judgement."""
     bad = bad or BadRows(path.name)
-    found = scan(path, reward_range, bad, seed, read)
-    sample = with_names(found.sample, policy, baseline)
-    parts = parquet_parts(path, small=True)
+    found = scan_large_log(path, reward_range, bad, seed, read)
+    sample = with_target_names(found.sample, policy, baseline)
+    parts = parquet_file_parts(path, small=True)
     total = sum(part.rows for part in parts)
     if total < 2 * len(sample):
         raise InvalidInput(f"{path.name}: found {total:,} rows, expected at least twice the sample; use --in-memory")
     seen = evaluate(sample, policy, baseline=baseline, delta=delta, propensities="logged", seed=seed)
     schema = Schema.learn(sample.contexts)
     policies = (policy,) if baseline is None else (policy, baseline)
-    numbers = with_numbers(sample)
+    numbers = numeric_log(sample)
     model, settings, support = fit_rewards(numbers, seed=seed), EstimatorSettings.theory(total), support_of(numbers)
-    sides = _sides(policies, numbers, sample.contexts, model)
-    frames = tuple(_frame(numbers, one, model, support) for one in _comparisons(sides))
-    left_out = sampled(total, seed)
+    sides = _evaluated_sides(policies, numbers, sample.contexts, model)
+    frames = tuple(_evaluation_frame(numbers, one, model, support) for one in _evaluated_comparisons(sides))
+    left_out = sampled_rows_of_large_log(total, seed)
     job = Job(policies, schema, model, settings, support, frames, sample, left_out, BadRows(bad.file, bad.limit))
     sums: RowSums | None = None
-    for done, one in enumerate((spread or _here)(job, parts)):
+    for done, one in enumerate((spread or _evaluate_parts_here)(job, parts)):
         sums = one if sums is None else sums.added(one)
         if read is not None:
             read(parts[done].start + parts[done].rows, total)
     assert sums is not None
-    return _put_together(seen, sums, delta, found.reward_range)
+    return _evaluation_put_together(seen, sums, delta, found.reward_range)
 
 
-def _here(job: Job, parts: Sequence[ParquetPart]) -> Iterator[RowSums]:
-    return (part_sums(job, part) for part in parts)
+def _evaluate_parts_here(job: Job, parts: Sequence[ParquetPart]) -> Iterator[RowSums]:
+    return (evaluated_part_sums(job, part) for part in parts)
 
 
-def part_sums(job: Job, part: ParquetPart) -> RowSums:
+def evaluated_part_sums(job: Job, part: ParquetPart) -> RowSums:
     """Return the sums over the rows of a part that are not in the sample."""
     sums, start = RowSums({}, np.zeros(2), ()), part.start
     bad = BadRows(job.bad.file, job.bad.limit)
-    for table in part_tables(part):
+    for table in parquet_part_tables(part):
         first, last = np.searchsorted(job.left_out, (start, start + len(table)))
         kept = np.setdiff1d(np.arange(len(table)), job.left_out[first:last] - start, assume_unique=True)
         bad.first, start = start, start + len(table)
         if len(kept):
-            batch = rows_of(table.take(kept), bad, job.log.reward_range)
-            sums = sums.added(_batch_sums(job, named_alike(batch, job.log.action_names, job.log.n_actions or 0)))
+            batch = rows_of_large_log(table.take(kept), bad, job.log.reward_range)
+            sums = sums.added(
+                _evaluated_batch_sums(
+                    job, named_alike_in_large_log(batch, job.log.action_names, job.log.n_actions or 0)
+                )
+            )
     return sums
 
 
-def _sides(policies: Sequence[Any], log: Interactions, contexts: Any, model: RewardModel) -> list[Side]:
+def _evaluated_sides(policies: Sequence[Any], log: Interactions, contexts: Any, model: RewardModel) -> list[Side]:
     named = zip(policies, ("policy", "baseline"), strict=False)
     targets = [as_target(one, log, name, contexts=contexts) for one, name in named]
-    return [Side(target, one.inputs) for target, one in zip(targets, columns_of(log, targets, model), strict=True)]
+    return [
+        Side(target, one.inputs) for target, one in zip(targets, columns_for_values(log, targets, model), strict=True)
+    ]
 
 
-def _comparisons(sides: Sequence[Side]) -> list[list[Side]]:
+def _evaluated_comparisons(sides: Sequence[Side]) -> list[list[Side]]:
     """Return what is summed: the policy's value and, with a baseline, its value and the difference."""
     if len(sides) == 1:
         return [[sides[0]]]
@@ -148,28 +160,30 @@ def _comparisons(sides: Sequence[Side]) -> list[list[Side]]:
     return [[own], [other], [own, other._replace(sign=-1)]]
 
 
-def _frame(log: Interactions, sides: Sequence[Side], model: RewardModel, support: Support | None) -> _Common:
+def _evaluation_frame(log: Interactions, sides: Sequence[Side], model: RewardModel, support: Support | None) -> _Common:
     found = gains_of(log, sides, model, support)
     logged = sum(side.sign for side in sides if side.logged)
-    return _Common(largest_shown(found.whole - logged), found.floors, (found.sums.lower.about, found.sums.upper.about))
+    return _Common(
+        largest_supported_weight(found.whole - logged), found.floors, (found.sums.lower.about, found.sums.upper.about)
+    )
 
 
-def _batch_sums(job: Job, batch: Interactions) -> RowSums:
+def _evaluated_batch_sums(job: Job, batch: Interactions) -> RowSums:
     numbers = replace(batch, contexts=job.schema.numbers(batch.contexts))
     model = replace(
         job.model, log=numbers, folds=np.zeros(len(batch), np.int8)
     )  # any fold is valid: these rows are new
-    sides = _sides(job.policies, numbers, batch.contexts, model)
-    own = _modelled(sides[0].inputs, model)
+    sides = _evaluated_sides(job.policies, numbers, batch.contexts, model)
+    own = _evaluated_by_model(sides[0].inputs, model)
     streams = {name: Stream(name, job.settings).add(own) for name in ESTIMATES}
     sums = []
-    for frame, some in zip(job.frames, _comparisons(sides), strict=True):
+    for frame, some in zip(job.frames, _evaluated_comparisons(sides), strict=True):
         found = gains_of(numbers, some, model, job.support, limit=frame.limit)
         sums.append(replace(found, floors=frame.floors).sums_around(frame.about))
     return RowSums(streams, np.array([own.weights.sum(), own.weights @ own.weights]), tuple(sums))
 
 
-def _modelled(columns: EstimatorInput, model: RewardModel) -> EstimatorInput:
+def _evaluated_by_model(columns: EstimatorInput, model: RewardModel) -> EstimatorInput:
     """For the logger itself, use m(x, a) as v(x): DR is then the reward."""
     if columns.expected is not None:
         return columns
@@ -177,15 +191,15 @@ def _modelled(columns: EstimatorInput, model: RewardModel) -> EstimatorInput:
     return columns._replace(played=played, expected=played)
 
 
-def _put_together(seen: Evaluation, sums: RowSums, delta: float, ends: RewardRange) -> Evaluation:
+def _evaluation_put_together(seen: Evaluation, sums: RowSums, delta: float, ends: RewardRange) -> Evaluation:
     """Combine the diagnostics of the sample with the estimates from all other rows."""
     missing, found = seen.diagnostics.missing, {}
     for name, stream in sums.streams.items():
         point, error, n, one_more = stream.estimate()
-        low, high = normal_from_moments(SampleMoments(n, point, error**2 * n), delta, one_more)
+        low, high = normal_interval_from_moments(SampleMoments(n, point, error**2 * n), delta, one_more)
         found[name] = wider(Valued(name, stream.estimator.says, point, low, high), ends, missing, False)
-    headline = headline_of({name: sums.streams[name].estimate().error for name in ESTIMATES})
-    value, *others = (ends_of(one, delta) for one in sums.gains)
+    headline = headline_value({name: sums.streams[name].estimate().error for name in ESTIMATES})
+    value, *others = (ends_of_gains(one, delta) for one in sums.gains)
     best = found[headline]
     found[headline] = replace(best, low=min(value.low, best.value), high=max(value.high, best.value))
     base, gap = None, None
@@ -209,12 +223,12 @@ def _put_together(seen: Evaluation, sums: RowSums, delta: float, ends: RewardRan
     )  # fmt: skip
 
 
-def on_ray(cluster: tuple[Any, dict[str, str]]) -> Spread:
+def evaluate_on_ray(cluster: tuple[Any, dict[str, str]]) -> Spread:
     """Evaluate on a Ray cluster: one task per part; if a worker dies, another one repeats its task."""
     ray, variables = cluster
 
     def spread(job: Job, parts: Sequence[ParquetPart]) -> Iterator[RowSums]:
-        remote = ray.remote(part_sums).options(num_cpus=1, max_retries=3, runtime_env={"env_vars": variables})
+        remote = ray.remote(evaluated_part_sums).options(num_cpus=1, max_retries=3, runtime_env={"env_vars": variables})
         given = ray.put(job)
         waiting = [remote.remote(given, part) for part in parts]
         for reference, part in zip(waiting, parts, strict=True):

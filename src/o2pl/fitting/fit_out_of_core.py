@@ -16,13 +16,13 @@ from o2pl.engine.decider import Decider
 from o2pl.engine.offline import learn_offline
 from o2pl.errors import InvalidInput, nearest
 from o2pl.extras import require_extra
-from o2pl.fitting.candidates import Candidate, candidates_for, named, some
+from o2pl.fitting.candidates import Candidate, candidates_for, named_candidates, some_candidates
 from o2pl.fitting.checkpoints import PassCheckpoints
 from o2pl.fitting.choice import Fit, Told, fit
-from o2pl.fitting.large_logs import FirstPass, Read, begin, copy_log, scan
+from o2pl.fitting.large_logs import FirstPass, Read, begin_with_large_log, copy_large_log, scan_large_log
 from o2pl.fitting.passes import BlockPasses, Passed
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.files import kind_of_file, parquet_size
+from o2pl.formats.files import kind_of_file, parquet_file_size
 from o2pl.validation import RewardRange
 
 ENGINES = ("local", "ray")
@@ -76,44 +76,48 @@ def fit_out_of_core(
     no log.
     """
     bad = bad or BadRows(path.name)
-    found = scan(path, reward_range, bad, seed, read)
+    found = scan_large_log(path, reward_range, bad, seed, read)
     if not found.sample.has_propensities:
         raise InvalidInput(f"{path.name}: found no propensities, expected one per row for a log larger than memory")
-    chosen_from = candidates_for(found.sample, found.reward_range, seed) if candidates is None else named(candidates)
-    chosen_from = chosen_from if only is None else some(chosen_from, only)
+    chosen_from = (
+        candidates_for(found.sample, found.reward_range, seed) if candidates is None else named_candidates(candidates)
+    )
+    chosen_from = chosen_from if only is None else some_candidates(chosen_from, only)
 
     def learned(candidate: Candidate) -> Decider:
-        return _learn(candidate.made(), found, work, BadRows(bad.file, bad.limit), read, passed, make_passes)
+        return _learn_out_of_core(
+            candidate.made(), found, work, BadRows(bad.file, bad.limit), read, passed, make_passes
+        )
 
     made = fit(found.sample, candidates=chosen_from, delta=delta, seed=seed, kept=work, told=told, learned=learned)
     return replace(made, rows=found.rows, sample=len(found.sample))
 
 
-def _learn(
+def _learn_out_of_core(
     learner: Any, found: FirstPass, work: PassCheckpoints, bad: BadRows, read: Read | None, passed: Passed | None,
     make_passes: MakePasses | None,
 ) -> Decider:  # fmt: skip
-    engine, folder = begin(learner, found.sample), work.folder / "log"
+    engine, folder = begin_with_large_log(learner, found.sample), work.folder / "log"
 
     def copied() -> Any:
-        copy_log(found, learner, engine, folder, bad, read)
+        copy_large_log(found, learner, engine, folder, bad, read)
         return np.array([found.rows])
 
     work(f"the copy of the log for {learner!r}", copied)
     whole = engine.log.empty(folder, rows=found.rows)
-    engine.passes = (make_passes or _in_blocks)(whole, work.folder / "control", work, passed)
+    engine.passes = (make_passes or _passes_out_of_core)(whole, work.folder / "control", work, passed)
     learn_offline(engine, whole)
     return engine.snapshot()
 
 
-def _in_blocks(log: Log, folder: Path, work: PassCheckpoints, passed: Passed | None) -> BlockPasses:
+def _passes_out_of_core(log: Log, folder: Path, work: PassCheckpoints, passed: Passed | None) -> BlockPasses:
     return BlockPasses(folder, work, passed)
 
 
 # -- memory limits
 
 
-def is_streamed(
+def is_out_of_core(
     log: Path, out_of_core: bool | None, memory: str | None, engine: str, workers: int | None, address: str | None
 ) -> bool:
     """Return whether the log is processed out of core: it is larger than memory, or the options require it."""
@@ -123,8 +127,8 @@ def is_streamed(
         require_extra("ray", "the engine 'ray'")
     elif workers is not None or address is not None:
         raise InvalidInput("workers or address: found with --engine local, expected only with --engine ray")
-    limit = free_memory() // 2 if memory is None else bytes_in(memory)
-    streamed = engine == "ray" or (larger_than(log, limit) if out_of_core is None else out_of_core)
+    limit = free_core_memory() // 2 if memory is None else core_memory_in(memory)
+    streamed = engine == "ray" or (is_larger_than_core(log, limit) if out_of_core is None else out_of_core)
     if streamed and kind_of_file(log) != "parquet":
         raise InvalidInput(
             f"{log.name}: expected Parquet for --out-of-core and --engine ray, found another format. Convert it with"
@@ -133,15 +137,15 @@ def is_streamed(
     return streamed
 
 
-def larger_than(path: Path, memory: int) -> bool:
+def is_larger_than_core(path: Path, memory: int) -> bool:
     """Return whether an in-memory fit would need more than `memory` bytes."""
     if kind_of_file(path) != "parquet":
         return False
-    rows, columns = parquet_size(path)
+    rows, columns = parquet_file_size(path)
     return _COPIES * 8 * rows * columns > memory
 
 
-def free_memory() -> int:
+def free_core_memory() -> int:
     """Return the free memory in bytes; a guess if the system does not report it."""
     try:
         with open("/proc/meminfo") as file:
@@ -151,7 +155,7 @@ def free_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 4 * 10**9
 
 
-def bytes_in(text: str) -> int:
+def core_memory_in(text: str) -> int:
     """Parse an amount of memory: `4GB` -> 4,000,000,000."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from o2pl.drawing import new_figure, tidy
-from o2pl.evaluation.judgement import advice
+from o2pl.evaluation.judgement import judgement_advice
 from o2pl.fitting.choice import Fit
 from o2pl.learners.improvement_candidates import Verdict
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BLUE, _GREY, _RED = "#0072B2", "#6e6e6e", "#D55E00"
 
 
-def as_table(found: Fit) -> Any:
+def fit_table(found: Fit) -> Any:
     """Return a rich table of all candidates, the chosen one first."""
     from rich.table import Table
 
@@ -34,7 +34,7 @@ def as_table(found: Fit) -> Any:
     return table
 
 
-def improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
+def fit_improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
     """Return a rich table of the candidates of safe improvement."""
     from rich.table import Table
 
@@ -48,15 +48,15 @@ def improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
     return table
 
 
-def improvement_lines(found: Improved) -> list[str]:
+def fit_improvement_lines(found: Improved) -> list[str]:
     """Return the lines below the table of safe improvement."""
     verdict = found.learner.improvement_
     saved = "The saved model is the incumbent" if found.kept_incumbent else "The saved model acts like it"
-    said = advice(verdict.said, verdict.lower if verdict.deploy else None, saved)
+    said = judgement_advice(verdict.said, verdict.lower if verdict.deploy else None, saved)
     return [f"{len(found.log):,} rows, mean reward {found.log.rewards.mean():.4f}", f"verdict: {said}"]
 
 
-def summary_lines(found: Fit) -> list[str]:
+def fit_lines(found: Fit) -> list[str]:
     """Return the lines below the table."""
     compared = "" if found.sample is None else f"; compared on a sample of {found.sample:,}"
     return [
@@ -69,13 +69,13 @@ def summary_lines(found: Fit) -> list[str]:
     ]
 
 
-def as_text(found: Fit) -> str:
+def fit_text(found: Fit) -> str:
     from rich.console import Console
 
     written = io.StringIO()
-    Console(file=written, width=110, color_system=None).print(as_table(found))
+    Console(file=written, width=110, color_system=None).print(fit_table(found))
     lines = [line.rstrip() for line in written.getvalue().splitlines()]
-    return "\n".join([*lines, "", *summary_lines(found)])
+    return "\n".join([*lines, "", *fit_lines(found)])
 
 
 def draw_fit(found: Fit) -> Figure:

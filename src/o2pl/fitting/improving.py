@@ -47,7 +47,7 @@ def improve(
             "note: rows stand for different numbers of decisions (pdrop). Safe improvement does not weight them: it"
             f" uses {len(log):,} of {whole:,} rows, drawn so that each decision is equally likely"
         )
-    known = None if incumbent == "logged" else incumbent_of(incumbent, log, warn)
+    known = None if incumbent == "logged" else incumbent_to_improve(incumbent, log, warn)
     learner = O2PL.from_incumbent(
         log, incumbent=known, n_actions=log.n_actions, confidence=confidence, reward_range=ends, random_state=seed,
         kept=kept,
@@ -55,7 +55,7 @@ def improve(
     return Improved(learner, log, learner is known)
 
 
-def incumbent_of(path: str, log: Interactions, warn: Warn) -> Any:
+def incumbent_to_improve(path: str, log: Interactions, warn: Warn) -> Any:
     """Return the saved learner that made the log; warn if its probabilities are others than the log's."""
     if not Path(path).is_file():
         raise InvalidInput(

@@ -62,14 +62,14 @@ class BlockPasses:
         stretches = [slice(at, min(at + _STRETCH, len(rows))) for at in range(0, len(rows), _STRETCH)]
         for some in stretches:
             sums.add(features(some), rows.actions[some], rows[some].losses - baseline)
-        model, made = sums.solved(), mapped_control(self.folder, n_actions, len(rows), new=True)
+        model, made = sums.solved(), mapped_control_for_passes(self.folder, n_actions, len(rows), new=True)
         for some in stretches:
             own = model.control(features(some), rows.actions[some], rows[some].losses - baseline, baseline)
             made.by_action[:, some], made.played[some] = own
         return made
 
 
-def mapped_control(folder: Path, n_actions: int, rows: int, new: bool = False) -> Control:
+def mapped_control_for_passes(folder: Path, n_actions: int, rows: int, new: bool = False) -> Control:
     """Return a control variate in memory-mapped files; new: create them."""
     by_action = Buffers(folder, None if new else n_actions).make(f"control-{rows}", (n_actions, rows), np.float32)
     return Control(by_action, Buffers(folder, None if new else rows).make(f"played-{rows}", (rows,), np.float64))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from o2pl.data.log import Log
 from o2pl.errors import InvalidInput
-from o2pl.fitting.passes import BlockPasses, Kept, Passed, mapped_control
-from o2pl.kernels.blockwise import BlockwiseValue, Sums, added
+from o2pl.fitting.passes import BlockPasses, Kept, Passed, mapped_control_for_passes
+from o2pl.kernels.blockwise import BlockwiseValue, Sums, added_blockwise
 from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.terms import Totals
 from o2pl.protocols import Floats
@@ -61,7 +61,7 @@ class Shard:
         if task.number != self._solve:
             self._values, self._solve = self._prepared(task), task.number
         started = time.process_time()
-        found = added([value.sums(params) for value in self._values]) if self._values else None
+        found = added_blockwise([value.sums(params) for value in self._values]) if self._values else None
         self._seconds += time.process_time() - started
         return found
 
@@ -72,7 +72,7 @@ class Shard:
     def _prepared(self, task: Task) -> list[BlockwiseValue]:
         log = self._kind.empty(self._folder, rows=self._rows)
         rows, made = log.shortened(task.rows).columns, []
-        control = mapped_control(self._control, rows.n_actions or 0, task.rows) if task.control else None
+        control = mapped_control_for_passes(self._control, rows.n_actions or 0, task.rows) if task.control else None
         for start in range(self._first, task.rows, self._step):
             own = slice(start, min(start + self._stripe, task.rows))
             some = None if control is None else control.part(own)
@@ -114,7 +114,7 @@ class RayPasses(BlockPasses):
             given = self._ray.put(params)
             waiting = [worker.sums.remote(task, given) for worker in self.workers]
             found = [self._answer(place, one, task, given) for place, one in enumerate(waiting)]
-            return added([one for one in found if one is not None])
+            return added_blockwise([one for one in found if one is not None])
 
         return sums
 

@@ -13,7 +13,7 @@ from o2pl.engine.many import decide_many
 from o2pl.errors import InvalidInput
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.context_columns import contexts_of, named_columns
-from o2pl.formats.files import noted
+from o2pl.formats.files import note_columns_of_file
 from o2pl.formats.json_columns import ROLES
 from o2pl.protocols import Floats
 
@@ -21,7 +21,7 @@ _DECIDED = ("event_id", "action", "propensity", "reward")  # columns that a tabl
 _BESIDE = "beside the context"
 
 
-def decided_on(
+def decided_batch(
     decider: Decider, table: Any, bad: BadRows, context: Sequence[str] | None = None, seed: int | None = None
 ) -> Any:
     """Return a table of contexts with the columns `event_id`, `action` and `propensity`.
@@ -48,7 +48,9 @@ def decided_on(
         table = table.append_column(name, pa.array(column))
     if context is not None:
         beside = [name for name in table.column_names if name not in (*context, *ROLES)]
-        table = table.replace_schema_metadata(noted(table.schema, dict.fromkeys(beside, _BESIDE)).metadata)
+        table = table.replace_schema_metadata(
+            note_columns_of_file(table.schema, dict.fromkeys(beside, _BESIDE)).metadata
+        )
     return table
 
 
@@ -61,7 +63,7 @@ class JoinedDecisions(NamedTuple):
     others: int  # rewards of decisions that are not in the table
 
 
-def joined(
+def joined_batches(
     decisions: Any, rewards: Any, names: tuple[str, str], id_name: str = "event_id", reward_name: str = "reward",
     default: float | None = None, several: str = "refuse",
 ) -> JoinedDecisions:  # fmt: skip
@@ -79,14 +81,14 @@ def joined(
     ):
         if name not in table.column_names:
             raise InvalidInput(f"{file}: found columns {named_columns(table.column_names)}, expected a column {name!r}")
-    ids = _texts(decisions, "event_id", names[0])
+    ids = _texts_of_batch(decisions, "event_id", names[0])
     places = {name: row for row, name in enumerate(ids)}
     if len(places) < len(ids):
         row = next(row for row, name in enumerate(ids) if places[name] != row)
         raise InvalidInput(f"{names[0]}, row {row}: found decision {ids[row]!r} again, expected each decision once")
     column = rewards.column(reward_name).cast(pa.float64()).to_pylist()
     found, others = np.full(len(ids), np.nan), 0
-    for row, (name, reward) in enumerate(zip(_texts(rewards, id_name, names[1]), column, strict=True)):
+    for row, (name, reward) in enumerate(zip(_texts_of_batch(rewards, id_name, names[1]), column, strict=True)):
         if reward is None or not np.isfinite(reward):
             raise InvalidInput(f"{names[1]}, row {row}: found {reward} in {reward_name!r}, expected a number")
         place = places.get(name)
@@ -101,10 +103,10 @@ def joined(
             )
         else:
             found[place] = found[place] + reward if several == "sum" else max(found[place], reward)
-    return _with_rewards(decisions, found, default, others)
+    return _batch_with_rewards(decisions, found, default, others)
 
 
-def _with_rewards(decisions: Any, found: Floats, default: float | None, others: int) -> JoinedDecisions:
+def _batch_with_rewards(decisions: Any, found: Floats, default: float | None, others: int) -> JoinedDecisions:
     import pyarrow as pa
 
     none = np.isnan(found)
@@ -118,7 +120,7 @@ def _with_rewards(decisions: Any, found: Floats, default: float | None, others: 
     return JoinedDecisions(table, int((~none).sum()), int(none.sum()), others)
 
 
-def _texts(table: Any, name: str, file: str) -> list[str]:
+def _texts_of_batch(table: Any, name: str, file: str) -> list[str]:
     import pyarrow as pa
 
     column = table.column(name).cast(pa.string())

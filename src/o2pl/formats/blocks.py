@@ -53,7 +53,7 @@ class Block(NamedTuple):
     lines: int  # number of newlines
 
 
-def numbered(blocks: Iterable[bytes]) -> Iterator[Block]:
+def numbered_blocks(blocks: Iterable[bytes]) -> Iterator[Block]:
     """Yield the blocks with their line numbers."""
     first = 1
     for data in blocks:
@@ -61,7 +61,7 @@ def numbered(blocks: Iterable[bytes]) -> Iterator[Block]:
         first += lines
 
 
-def texts_at(pa: Any, data: Array, places: Ints) -> Any:
+def texts_in_block(pa: Any, data: Array, places: Ints) -> Any:
     """Return an Arrow column of the text slices `places`, [n, 2]; null if the start is negative."""
     known = places[:, 0] >= 0
     if len(places) and known.all() and (places[1:, 0] == places[:-1, 1]).all():  # consecutive: no copy

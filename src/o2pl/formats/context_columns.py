@@ -19,7 +19,7 @@ from o2pl.encode.json_sets import json_sets
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.files import not_context
+from o2pl.formats.files import file_columns_not_context
 from o2pl.formats.hashed_column import HASHED, has_hashes, hashed_sets
 from o2pl.formats.json_columns import ROLES
 from o2pl.protocols import Array
@@ -47,27 +47,29 @@ def contexts_of(table: Any, taken: list[str], chosen: Sequence[str] | None, bad:
                 raise InvalidInput(f"{bad.file}: found columns {named_columns(names)}, expected a column {name!r}")
     elif "context" in names:
         if "actions" in names:
-            return _with_actions(table, bad)
+            return _contexts_with_action_columns(table, bad)
         column = table.column("context").cast(pa.binary())
         if has_hashes(table):
             texts = Texts(column)
             hashed = hashed_sets(table.column(HASHED), texts)
-            return _texts(list(as_json(texts)), bad) if hashed is None else _hashed(texts, hashed)
-        return _texts(column.to_pylist(), bad)
+            return (
+                _text_contexts(list(as_json(texts)), bad) if hashed is None else _hashed_context_column(texts, hashed)
+            )
+        return _text_contexts(column.to_pylist(), bad)
     else:
-        chosen = _features(table, taken, bad)
+        chosen = _feature_columns(table, taken, bad)
     if "actions" in names:
-        return _with_shared(table, list(chosen))
+        return _contexts_with_shared_columns(table, list(chosen))
     if not chosen:
         said = "".join(f" ({note})" for note in bad.notes)
         raise InvalidInput(f"{bad.file}: found no context columns, expected at least one (it may be constant){said}")
     return as_frame(table.select(list(chosen)))
 
 
-def _features(table: Any, taken: list[str], bad: BadRows) -> list[str]:
+def _feature_columns(table: Any, taken: list[str], bad: BadRows) -> list[str]:
     """Return the columns that are features. Keys of partitions, ids and times are not, which is said."""
     named = [name for name in table.column_names if name not in (*ROLES, *taken, "actions")]
-    reasons = not_context(table.schema)
+    reasons = file_columns_not_context(table.schema)
     for name in named:
         if name.lower() in _IDS | _TIMES:
             reasons.setdefault(name, "an id" if name.lower() in _IDS else "a time of the decision")
@@ -80,12 +82,12 @@ def _features(table: Any, taken: list[str], bad: BadRows) -> list[str]:
     return [name for name in named if name not in reasons]
 
 
-def _hashed(texts: Array | Texts, hashed: HashedSets) -> Records:
+def _hashed_context_column(texts: Array | Texts, hashed: HashedSets) -> Records:
     return Records(texts, np.diff(hashed.offsets), hashed=hashed)
 
 
-def _texts(texts: list[bytes], bad: BadRows) -> Records:
-    values = _objects(texts)
+def _text_contexts(texts: list[bytes], bad: BadRows) -> Records:
+    values = _context_objects(texts)
     if b'"_multi"' not in texts[0]:
         return Records(values)
     with extra("logs", "reading dsjson"):
@@ -96,7 +98,7 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
     parts = list(ahead_in_threads(json_sets, blocks))
     hashed = [part for part in parts if part is not None]
     if len(hashed) == len(parts):
-        return _hashed(values, HashedSets.joined(hashed))
+        return _hashed_context_column(values, HashedSets.joined(hashed))
     sizes = np.concatenate(list(ahead_in_threads(_core.set_sizes, blocks)))
     for row in np.flatnonzero(sizes == 0).tolist():
         text = texts[row]
@@ -107,17 +109,17 @@ def _texts(texts: list[bytes], bad: BadRows) -> Records:
     return Records(values, sizes)
 
 
-def _objects(texts: list[bytes]) -> Array:
+def _context_objects(texts: list[bytes]) -> Array:
     values = np.empty(len(texts), object)
     values[:] = texts
     return values
 
 
-def has_slots(table: Any) -> bool:
+def has_slot_columns(table: Any) -> bool:
     return "slot" in table.column_names and table.column("slot").null_count < len(table)
 
 
-def decisions_of_slots(table: Any, actions: Array) -> tuple[Records, Array]:
+def slot_columns(table: Any, actions: Array) -> tuple[Records, Array]:
     """Convert events with several slots: slot features are shared, and actions of earlier slots are removed.
 
     Actions are renumbered among those that the slot could still choose.
@@ -136,7 +138,7 @@ def decisions_of_slots(table: Any, actions: Array) -> tuple[Records, Array]:
     return Records.of(sets), places
 
 
-def _with_actions(table: Any, bad: BadRows) -> Records:
+def _contexts_with_action_columns(table: Any, bad: BadRows) -> Records:
     """Read events whose shared features are JSON in `context`, and those of the actions in `actions`."""
     parse, found = record_parser(), []
     for row, (text, actions) in enumerate(
@@ -152,7 +154,7 @@ def _with_actions(table: Any, bad: BadRows) -> Records:
     return Records.of(found)
 
 
-def _with_shared(table: Any, shared: list[str]) -> Records:
+def _contexts_with_shared_columns(table: Any, shared: list[str]) -> Records:
     rows = as_frame(table.select(shared)).dictionaries() if shared else [{}] * len(table)
     actions = [json.loads(each) if isinstance(each, str) else each for each in table.column("actions").to_pylist()]
     return Records.of(list(zip(rows, actions, strict=True)))

@@ -11,9 +11,9 @@ from o2pl.data.frames import KINDS
 from o2pl.data.interactions import Interactions
 from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
-from o2pl.evaluation.diagnostics import drift
+from o2pl.evaluation.diagnostics import diagnosed_drift
 from o2pl.evaluation.estimators import EstimatorInput
-from o2pl.evaluation.logs import with_numbers
+from o2pl.evaluation.logs import numeric_log
 from o2pl.protocols import Floats
 
 _SAMPLE = 50_000  # largest number of rows used by tests
@@ -37,18 +37,18 @@ class Description:
 def describe(log: Interactions, name: str = "LOG") -> Description:
     """Describe a log. name: its name in the suggested next command."""
     warnings: list[str] = []
-    numbers = with_numbers(log[-_SAMPLE:].thinned())
+    numbers = numeric_log(log[-_SAMPLE:].thinned())
     sections = {
-        "rows": _rows(log),
-        "context": _contexts(log),
-        "actions": _actions(log, warnings),
-        "rewards": _rewards(log, warnings),
-        "propensities": _propensities(log, numbers, warnings),
-        "drift": _drift(numbers, warnings),
+        "rows": _describe_rows(log),
+        "context": _describe_contexts(log),
+        "actions": _describe_actions(log, warnings),
+        "rewards": _describe_rewards(log, warnings),
+        "propensities": _describe_propensities(log, numbers, warnings),
+        "drift": _describe_drift(numbers, warnings),
     }
-    sections["use"] = _uses(log, warnings)
+    sections["use"] = _describe_uses(log, warnings)
     kind = _POLICIES.get(log.kind, "union")
-    low, high = _range(log)
+    low, high = _describe_range(log)
     ends = f" --rewards {low:g},{high:g}"
     out = "new.o2pl" if name.endswith(_MODEL) else _MODEL  # a saved learner is not overwritten
     following = f"o2pl fit {name} --out {out}{ends}"
@@ -58,7 +58,7 @@ def describe(log: Interactions, name: str = "LOG") -> Description:
     return Description(sections, tuple(warnings), following)
 
 
-def _rows(log: Interactions) -> tuple[str, ...]:
+def _describe_rows(log: Interactions) -> tuple[str, ...]:
     w = log.row_weights
     if w is None:
         return (f"{len(log):,}",)
@@ -73,11 +73,11 @@ _MODEL = "model.o2pl"
 _POLICIES = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionwise"}
 
 
-def _sets(log: Interactions) -> bool:
+def _describe_sets(log: Interactions) -> bool:
     return log.kind != ROW
 
 
-def _range(log: Interactions) -> tuple[float, float]:
+def _describe_range(log: Interactions) -> tuple[float, float]:
     """Return the reward range, or a guess: 0 to 1 if all rewards are within, else the observed range."""
     if log.reward_range is not None:
         return log.reward_range
@@ -85,7 +85,7 @@ def _range(log: Interactions) -> tuple[float, float]:
     return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1)
 
 
-def _contexts(log: Interactions) -> tuple[str, ...]:
+def _describe_contexts(log: Interactions) -> tuple[str, ...]:
     contexts: Any = log.contexts
     if log.form == "frame":
         lines = []
@@ -105,11 +105,11 @@ def _contexts(log: Interactions) -> tuple[str, ...]:
     return (f"rows of {contexts.shape[1]} numbers",)
 
 
-def _actions(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
+def _describe_actions(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
     if log.continuous:
         quantiles = np.quantile(log.actions, [0, 0.5, 1])
         return (f"real numbers from {quantiles[0]:.4g} to {quantiles[2]:.4g}, median {quantiles[1]:.4g}",)
-    if _sets(log):
+    if _describe_sets(log):
         sizes: Any = log.contexts.sizes
         counts = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else str(sizes.min())
         return (f"sets of {counts} actions with their own features, mean {sizes.mean():.1f}",)
@@ -124,7 +124,7 @@ def _actions(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
     return (f"{len(plays)}, played " + ", ".join(shares) + (", …" if len(plays) > 10 else ""),)
 
 
-def _rewards(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
+def _describe_rewards(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
     rewards = log.rewards
     values = EstimatorInput(rewards, np.ones(len(rewards)), row_weights=log.row_weights).contributions(rewards)
     low, high, mean = float(rewards.min()), float(rewards.max()), float(values.mean())
@@ -137,7 +137,7 @@ def _rewards(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
     return (f"{kinds}, mean {mean:.4g} ± {error:.2g} (standard error)",)
 
 
-def _propensities(log: Interactions, numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
+def _describe_propensities(log: Interactions, numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
     q: Floats = log.propensities
     if not log.has_propensities:
         warnings.append("No propensity column: `evaluate` estimates propensities, and reports how wrong they may be.")
@@ -168,8 +168,8 @@ def _propensities(log: Interactions, numbers: Interactions, warnings: list[str])
     return tuple(lines)
 
 
-def _drift(numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
-    found = drift(numbers, numbers.rewards)
+def _describe_drift(numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
+    found = diagnosed_drift(numbers, numbers.rewards)
     if not len(found.means):
         return ("not tested: too few rows",)
     if found.p_value < _LEVEL:
@@ -180,7 +180,7 @@ def _drift(numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
     return (f"mean reward over the log: {means}; p = {found.p_value:.2g}",)
 
 
-def _uses(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
+def _describe_uses(log: Interactions, warnings: list[str]) -> tuple[str, ...]:
     """Return what the log can be used for, as text."""
     if any("nothing can be learned" in warning for warning in warnings):
         return ("none: see the warnings",)

@@ -23,11 +23,11 @@ import numpy as np
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.blocks import Block, blocks_of, numbered
-from o2pl.formats.dsjson_table import Lines, fast_table, scan_lines
+from o2pl.formats.blocks import Block, blocks_of, numbered_blocks
+from o2pl.formats.dsjson_table import Lines, fast_table, scan_dsjson_for_table
 from o2pl.formats.rows import rows_of
-from o2pl.formats.vw_forms import SLATES, completed
-from o2pl.formats.vw_json_lines import MARKS, as_dsjson, is_left_out
+from o2pl.formats.vw_forms import SLATES, completed_vw_ranking
+from o2pl.formats.vw_json_lines import MARKS, is_vw_json_left_out, vw_json_as_dsjson
 from o2pl.threads import ahead_in_threads
 
 _RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept unchanged
@@ -38,7 +38,7 @@ _COLUMNS = (
 
 
 @cache
-def _decoders() -> Any:
+def _dsjson_decoders() -> Any:
     """Return decoders of events with known fields, and of any object, field by field."""
     with extra("logs", "reading dsjson"):
         import msgspec
@@ -79,7 +79,7 @@ def _decoders() -> Any:
     return msgspec.json.Decoder(event), msgspec.json.Decoder(GenericAlias(dict, (str, raw))), msgspec
 
 
-def _schema(continuous: bool) -> Any:
+def _dsjson_schema(continuous: bool) -> Any:
     import pyarrow as pa
 
     kinds = {
@@ -101,7 +101,7 @@ def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: boo
     with extra("logs", "reading dsjson"):
         import pyarrow as pa
     reader = _Reader(pa, bad, hashed)
-    for block, found in ahead_in_threads(partial(_scanned, hashed=hashed), numbered(blocks_of(lines))):
+    for block, found in ahead_in_threads(partial(_scanned_dsjson, hashed=hashed), numbered_blocks(blocks_of(lines))):
         if block.first == 1 and b'"_slot_id"' in block.data:
             raise InvalidInput(f"{bad.file}: {SLATES}")
         table = reader.table(block, found)
@@ -109,8 +109,8 @@ def read_dsjson(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: boo
             yield table
 
 
-def _scanned(block: Block, hashed: bool) -> tuple[Block, Lines]:
-    return block, scan_lines(block.data, hashed)
+def _scanned_dsjson(block: Block, hashed: bool) -> tuple[Block, Lines]:
+    return block, scan_dsjson_for_table(block.data, hashed)
 
 
 class _Reader:
@@ -130,14 +130,14 @@ class _Reader:
         fine = found.fine
         left = np.flatnonzero(~fine)
         if not len(left):
-            return fast_table(self.pa, found, _schema(False), self.hashed)
+            return fast_table(self.pa, found, _dsjson_schema(False), self.hashed)
         places = found.places.reshape(-1, 2)[left].tolist()
         numbers = (first + found.numbered[left]).tolist()
         texts = ((number, text[begin:end]) for number, (begin, end) in zip(numbers, places, strict=True))
         slow, own = self._slowly(texts)
         if not fine.any():
             return slow
-        table = fast_table(self.pa, found, _schema(False), self.hashed).filter(self.pa.array(fine))
+        table = fast_table(self.pa, found, _dsjson_schema(False), self.hashed).filter(self.pa.array(fine))
         if slow is None:
             return table
         order = np.concatenate([found.numbered[fine], np.array(own) - first])
@@ -146,44 +146,44 @@ class _Reader:
 
     def _kind(self, text: bytes, found: Lines) -> bool | None:
         """Return whether the first event of a block has a real-valued action; None if there is no event."""
-        msgspec = _decoders()[2]
+        msgspec = _dsjson_decoders()[2]
         for fine, (begin, end) in zip(found.fine.tolist(), found.places.reshape(-1, 2).tolist(), strict=True):
             if fine:
                 return False
             with suppress(msgspec.MsgspecError, InvalidInput, UnicodeDecodeError):
-                return _event(text[begin:end])[0].real is not None
+                return _dsjson_event(text[begin:end])[0].real is not None
         return None
 
     def _slowly(self, lines: Iterable[tuple[int, bytes]]) -> tuple[Any, list[int]]:
         """Read line by line. Returns the table (or None) and the line number of each row."""
-        msgspec = _decoders()[2]
+        msgspec = _dsjson_decoders()[2]
         rows: list[tuple[Any, ...]] = []
         own: list[int] = []
         for number, line in lines:
             if not line.strip():
                 continue
-            other = is_left_out(line)
+            other = is_vw_json_left_out(line)
             if other is not None:
                 self.bad.note(f"{self.bad.file}: left out {other}")
                 continue
             try:
                 line.decode()
-                one, rest = _event(line)
+                one, rest = _dsjson_event(line)
                 if self.continuous != (one.real is not None):
                     raise InvalidInput("found events with and without _label_ca, expected only one kind")
-                found = _rows(one, rest)
+                found = _dsjson_rows(one, rest)
             except (msgspec.MsgspecError, InvalidInput, UnicodeDecodeError) as error:
-                self.bad.line(number, _said(error))
+                self.bad.line(number, _said_of_dsjson(error))
                 continue
             rows += found
             own += [number] * len(found)
-        return (_table(self.pa, rows, bool(self.continuous)), own) if rows else (None, own)
+        return (_dsjson_table_of_rows(self.pa, rows, bool(self.continuous)), own) if rows else (None, own)
 
 
-def _table(pa: Any, rows: list[tuple[Any, ...]], continuous: bool) -> Any:
+def _dsjson_table_of_rows(pa: Any, rows: list[tuple[Any, ...]], continuous: bool) -> Any:
     columns = zip(*rows, strict=True)
     made = {}
-    for (name, kind), values in zip(_schema(continuous).items(), columns, strict=True):
+    for (name, kind), values in zip(_dsjson_schema(continuous).items(), columns, strict=True):
         if name in ("context", "rest", "slot_rest"):  # bytes; validated together, which is faster than one by one
             made[name] = pa.array(values, pa.binary()).cast(kind)
         else:
@@ -195,9 +195,9 @@ _raw_fields = attrgetter(*(f"raw{k}" for k in range(len(_RAW))))
 _PREFIXES = tuple(f'"{name}":'.encode() for name in _RAW)
 
 
-def _event(line: bytes) -> tuple[Any, bytes | None]:
+def _dsjson_event(line: bytes) -> tuple[Any, bytes | None]:
     """Return the event, and the fields without a column as JSON text. Lines of VW's `--json` are made dsjson."""
-    event, anything, msgspec = _decoders()
+    event, anything, msgspec = _dsjson_decoders()
     kept: list[bytes] = []
     try:
         one = event.decode(line)
@@ -207,7 +207,7 @@ def _event(line: bytes) -> tuple[Any, bytes | None]:
             raise
         fields = anything.decode(line)
         if "c" not in fields or any(name in fields for name in MARKS if name not in _KNOWN):
-            return _event(_converted(line, fields))
+            return _dsjson_event(_converted_dsjson(line, fields))
         known = {name: value for name, value in fields.items() if name in _KNOWN}
         kept = [msgspec.json.encode(name) + b":" + bytes(value) for name, value in fields.items() if name not in _KNOWN]
         one = event.decode(msgspec.json.encode(known))
@@ -215,8 +215,8 @@ def _event(line: bytes) -> tuple[Any, bytes | None]:
     return one, b"{" + b",".join(kept) + b"}" if kept else None
 
 
-def _converted(line: bytes, fields: dict[str, Any]) -> bytes:
-    made = as_dsjson(line.decode())
+def _converted_dsjson(line: bytes, fields: dict[str, Any]) -> bytes:
+    made = vw_json_as_dsjson(line.decode())
     if made is None:
         raise InvalidInput(
             f"found the fields {', '.join(list(fields)[:8])}, expected `c` (VW's dsjson) or `_multi` and `_label…`"
@@ -232,7 +232,7 @@ _KNOWN = frozenset(
 )  # fmt: skip
 
 
-def _rows(one: Any, rest: bytes | None) -> list[tuple[Any, ...]]:
+def _dsjson_rows(one: Any, rest: bytes | None) -> list[tuple[Any, ...]]:
     """Return the rows of an event, in the order of `_COLUMNS`."""
     context = bytes(one.c)
     common = (one.EventId, one.Timestamp, one.pdrop, one.skip, rest)
@@ -242,15 +242,15 @@ def _rows(one: Any, rest: bytes | None) -> list[tuple[Any, ...]]:
     if one.outcomes is not None:
         rows = []
         for slot, each in enumerate(one.outcomes):
-            _check_ranking(each.a, each.p, f"_outcomes[{slot}]._a", 0)
+            _check_dsjson_ranking(each.a, each.p, f"_outcomes[{slot}]._a", 0)
             own = b",".join(name + bytes(value) for name, value in ((b'"_id":', each.id), (b'"_o":', each.o)) if value)
             reward = None if each.cost is None else 0.0 - each.cost
             chosen = (each.a[0], reward, each.p[0]) if each.a else (None, reward, None)
-            ranking = each.a if not each.p or sum(each.p) > _ALL else _whole_ranking(context, one.outcomes, slot)
+            ranking = each.a if not each.p or sum(each.p) > _ALL else _whole_dsjson_ranking(context, one.outcomes, slot)
             rows.append((context, *chosen, ranking, each.p, slot, *common, b"{" + own + b"}" if own else None))
         return rows
     first = 0 if 0 in one.a else 1  # some loggers count from 0
-    _check_ranking(one.a, one.p, "a", first)
+    _check_dsjson_ranking(one.a, one.p, "a", first)
     action = one.index if one.index is not None else None if one.action is None else one.action - 1
     if action is None:
         if one.cost is not None:
@@ -269,15 +269,15 @@ def _rows(one: Any, rest: bytes | None) -> list[tuple[Any, ...]]:
 _ALL = 0.999  # sum of the probabilities of all actions of a slot, but for rounding
 
 
-def _whole_ranking(context: bytes, outcomes: list[Any], slot: int) -> list[int]:
+def _whole_dsjson_ranking(context: bytes, outcomes: list[Any], slot: int) -> list[int]:
     """Return the ranking of a slot of which only some actions are listed, with the others that it could choose."""
     event = json.loads(context)
     allowed = event["_slots"][slot].get("_inc")
     taken = [each.a[0] for each in outcomes[:slot] if each.a]
-    return completed(outcomes[slot].a, len(event["_multi"]), allowed, taken)
+    return completed_vw_ranking(outcomes[slot].a, len(event["_multi"]), allowed, taken)
 
 
-def _check_ranking(actions: list[int], probabilities: list[float], name: str, first: int) -> None:
+def _check_dsjson_ranking(actions: list[int], probabilities: list[float], name: str, first: int) -> None:
     if len(actions) != len(probabilities):
         raise InvalidInput(
             f"{name}: found {len(actions)} actions and {len(probabilities)} probabilities, expected equal numbers"
@@ -288,7 +288,7 @@ def _check_ranking(actions: list[int], probabilities: list[float], name: str, fi
         raise InvalidInput(f"a: found {max(actions)}, expected numbers below {len(actions)}, as it counts from 0")
 
 
-def _said(error: Exception) -> str:
+def _said_of_dsjson(error: Exception) -> str:
     text = str(error).replace(" - at `$.", ", field `").replace(" - at `$`", "")
     return f"found no complete JSON object ({text})" if "truncated" in text or "malformed" in text else text
 
@@ -298,69 +298,71 @@ def _said(error: Exception) -> str:
 
 def write_dsjson(tables: Iterable[Any]) -> Iterator[bytes]:
     """Yield lines, one per event."""
-    _, _, msgspec = _decoders()
+    _, _, msgspec = _dsjson_decoders()
     encode = msgspec.json.encode
     slots: list[dict[str, Any]] = []  # slots of one event
     for table in tables:
         for row in rows_of(table):
             if row.get("slot") is None:
-                yield _line(row, encode)
+                yield _dsjson_line(row, encode)
                 continue
             if slots and row["slot"] == 0:
-                yield _slots_line(slots, encode)
+                yield _dsjson_slots_line(slots, encode)
                 slots = []
             slots.append(row)
     if slots:
-        yield _slots_line(slots, encode)
+        yield _dsjson_slots_line(slots, encode)
 
 
-def _line(row: dict[str, Any], encode: Any) -> bytes:
+def _dsjson_line(row: dict[str, Any], encode: Any) -> bytes:
     """Return a line in the field order that VW needs: labels first."""
     parts = []
     action, reward, propensity = row["action"], row["reward"], row["propensity"]
     if isinstance(action, float):
-        parts.append(_field("_label_ca", {"action": action, "cost": 0.0 - reward, "pdf_value": propensity}, encode))
+        parts.append(
+            _dsjson_field("_label_ca", {"action": action, "cost": 0.0 - reward, "pdf_value": propensity}, encode)
+        )
     elif reward is not None:
         for name, value in (("cost", 0.0 - reward), ("probability", propensity), ("Action", action + 1)):
-            parts.append(_field(f"_label_{name}", value, encode))
-        parts.append(_field("_labelIndex", action, encode))
-    parts += _common(row, encode)
+            parts.append(_dsjson_field(f"_label_{name}", value, encode))
+        parts.append(_dsjson_field("_labelIndex", action, encode))
+    parts += _common_dsjson_fields(row, encode)
     ranking, probabilities = row.get("ranking"), row.get("probabilities")
     if not ranking and reward is not None and not isinstance(action, float):
         ranking, probabilities = [action], [propensity]  # VW does not learn from an event without `a`
     if ranking:
-        parts.append(_field("a", [k + 1 for k in ranking], encode))
+        parts.append(_dsjson_field("a", [k + 1 for k in ranking], encode))
     parts.append(b'"c":' + row["context"].encode())
     if probabilities:
-        parts.append(_field("p", probabilities, encode))
+        parts.append(_dsjson_field("p", probabilities, encode))
     return b"{" + b",".join(parts) + b"}\n"
 
 
 _NAMES = {"Timestamp": "time", "EventId": "event_id", "pdrop": "drop_probability", "_skipLearn": "skip_learn"}
 
 
-def _common(row: dict[str, Any], encode: Any) -> list[bytes]:
-    parts = [_field(name, row[column], encode) for name, column in _NAMES.items() if row.get(column) is not None]
+def _common_dsjson_fields(row: dict[str, Any], encode: Any) -> list[bytes]:
+    parts = [_dsjson_field(name, row[column], encode) for name, column in _NAMES.items() if row.get(column) is not None]
     return [*parts, row["rest"].encode()[1:-1]] if row.get("rest") else parts
 
 
-def _slots_line(rows: list[dict[str, Any]], encode: Any) -> bytes:
+def _dsjson_slots_line(rows: list[dict[str, Any]], encode: Any) -> bytes:
     outcomes = []
     for row in rows:
-        parts = [] if row["reward"] is None else [_field("_label_cost", 0.0 - row["reward"], encode)]
+        parts = [] if row["reward"] is None else [_dsjson_field("_label_cost", 0.0 - row["reward"], encode)]
         parts += [row["slot_rest"].encode()[1:-1]] if row.get("slot_rest") else []
         listed = (row["ranking"] or [])[: len(row["probabilities"] or [])]  # the rest is known to come from the context
-        parts += [_field("_a", listed, encode), _field("_p", row["probabilities"] or [], encode)]
+        parts += [_dsjson_field("_a", listed, encode), _dsjson_field("_p", row["probabilities"] or [], encode)]
         outcomes.append(b"{" + b",".join(parts) + b"}")
     first = rows[0]
     parts = [
-        *_common(first, encode),
+        *_common_dsjson_fields(first, encode),
         b'"c":' + first["context"].encode(),
         b'"_outcomes":[' + b",".join(outcomes) + b"]",
     ]
     return b"{" + b",".join(parts) + b"}\n"
 
 
-def _field(name: str, value: Any, encode: Any) -> bytes:
+def _dsjson_field(name: str, value: Any, encode: Any) -> bytes:
     written: bytes = encode(value)
     return b'"' + name.encode() + b'":' + written

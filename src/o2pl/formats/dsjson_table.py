@@ -41,7 +41,7 @@ class Lines(NamedTuple):
     values: Floats
 
 
-def scan_lines(block: bytes, hashed: bool = False) -> Lines:
+def scan_dsjson_for_table(block: bytes, hashed: bool = False) -> Lines:
     """Scan complete lines. hashed: hash the features of contexts with `_multi` too."""
     return Lines(*_core.scan_dsjson(block, hashed))
 
@@ -54,7 +54,7 @@ def fast_table(pa: Any, found: Lines, schema: dict[str, Any], hashed: bool) -> A
         "action": pa.array(found.action, pa.int64(), mask=found.action < 0).cast(schema["action"]),
         **{name: pa.array(getattr(found, name), pa.float64(), from_pandas=True) for name in _NUMBERS},
         **{name: pa.ListArray.from_arrays(found.ranked, pa.array(each), mask=none) for name, each in lists.items()},
-        **{name: _texts(pa, *getattr(found, name)) for name in ("context", "event_id", "time", "rest")},
+        **{name: _dsjson_table_texts(pa, *getattr(found, name)) for name in ("context", "event_id", "time", "rest")},
         "slot": pa.nulls(n, schema["slot"]),
         "skip_learn": pa.array(found.skip == 1, pa.bool_(), mask=found.skip < 0),
         "slot_rest": pa.nulls(n, schema["slot_rest"]),
@@ -66,7 +66,7 @@ def fast_table(pa: Any, found: Lines, schema: dict[str, Any], hashed: bool) -> A
 _NUMBERS = ("reward", "propensity", "drop_probability")
 
 
-def _texts(pa: Any, data: Array, offsets: Ints, missing: Array) -> Any:
+def _dsjson_table_texts(pa: Any, data: Array, offsets: Ints, missing: Array) -> Any:
     """Return an Arrow column; nothing is copied."""
     mask = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
     return pa.StringArray.from_buffers(len(missing), pa.py_buffer(offsets), pa.py_buffer(data), mask)

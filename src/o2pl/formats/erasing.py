@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.files import kind_of_suffix, read_tables, write_tables
+from o2pl.formats.files import kind_of_file_to_write, read_file_tables, write_file_tables
 
 
 class Where(NamedTuple):
@@ -29,26 +29,26 @@ class Where(NamedTuple):
     def matches(self, context: bytes | str) -> bool:
         """Return whether a context matches. Lists match if one of their items does."""
         pairs = json.loads(context, object_pairs_hook=_Pairs)
-        return any(_same(found, self.value) for found in _at(pairs, self.path))
+        return any(_same_to_erase(found, self.value) for found in _erase_at(pairs, self.path))
 
 
 class _Pairs(list[tuple[str, Any]]):
     """The members of a JSON object; names may repeat."""
 
 
-def _at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
+def _erase_at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
     if isinstance(value, _Pairs):
         for name, inner in value:
             if path and name == path[0]:
-                yield from _at(inner, path[1:])
+                yield from _erase_at(inner, path[1:])
     elif isinstance(value, list):
         for inner in value:
-            yield from _at(inner, path)
+            yield from _erase_at(inner, path)
     elif not path:
         yield value
 
 
-def _same(found: Any, text: str) -> bool:
+def _same_to_erase(found: Any, text: str) -> bool:
     """Compare a value with text: 17 equals 17.0 and "17"."""
     if isinstance(found, str):
         return found == text
@@ -73,18 +73,18 @@ def erase(path: Path, where: Where | None, ids: set[str]) -> int:
 
     def kept() -> Iterator[Any]:
         nonlocal gone, left
-        for table in read_tables(path, BadRows(path.name)):
+        for table in read_file_tables(path, BadRows(path.name)):
             keep = [not erased for erased in _erased(table, path.name, where, ids)]
             gone, left = gone + keep.count(False), left + keep.count(True)
             yield table.filter(pa.array(keep, pa.bool_()))
 
     for _ in kept():  # only to count
         pass
-    if gone and not left and kind_of_suffix(path) in ("dsjson", "vw"):
+    if gone and not left and kind_of_file_to_write(path) in ("dsjson", "vw"):
         path.write_bytes(b"")  # there is no line without an event
     elif gone:
         gone = 0
-        write_tables(path, kept())
+        write_file_tables(path, kept())
     return gone
 
 
@@ -101,6 +101,6 @@ def _erased(table: Any, name: str, where: Where | None, ids: set[str]) -> Iterat
         if column not in columns:
             raise InvalidInput(f"{name}: found columns {columns}, expected 'context' or {column!r}")
         given = table.column(column).to_pylist()
-        values = [where.matches(value) if text else _same(value, where.value) for value in given]
+        values = [where.matches(value) if text else _same_to_erase(value, where.value) for value in given]
     for event, value in zip(events, values, strict=True):
         yield bool(value) or (event is not None and str(event) in ids)

@@ -15,7 +15,7 @@ from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
-from o2pl.formats.json_columns import flat_lists, json_contexts
+from o2pl.formats.json_columns import json_context_column, lists_as_json_columns
 from o2pl.formats.mapping import Mapping, read_mapped
 from o2pl.formats.vw_forms import is_vw_line
 from o2pl.formats.vw_text import read_vw_text
@@ -38,14 +38,14 @@ def kind_of_file(path: Path) -> str:
         raise InvalidInput(f"log: found no file {str(path)!r}, expected {_KINDS}")
     if zipfile.is_zipfile(path):
         return "learner"
-    with opened(path) as file:
+    with opened_file(path) as file:
         start = file.read(1 << 16)
     if start[:4] == b"PAR1":
         return "parquet"
     if start[:6] == b"ARROW1":
         return "arrow"
     if b"\0" in start:
-        raise InvalidInput(f"{path.name}: {_binary(start)}")
+        raise InvalidInput(f"{path.name}: {_binary_file(start)}")
     first = next((line.strip() for line in start.splitlines() if line.strip()), b"")
     if not first:
         raise InvalidInput(f"{path.name}: found an empty file, expected {_KINDS}")
@@ -58,7 +58,7 @@ def kind_of_file(path: Path) -> str:
     return "vw" if is_vw_line(first) else "csv"
 
 
-def _binary(start: bytes) -> str:
+def _binary_file(start: bytes) -> str:
     """Return what a binary file is, and what to do."""
     size, root = (int.from_bytes(start[at : at + 4], "little") for at in (0, 4))
     if start[:4] == b"VWFB":
@@ -74,7 +74,7 @@ def _binary(start: bytes) -> str:
     return f"found a binary file, expected {_KINDS}"
 
 
-def kind_of_suffix(path: Path) -> str:
+def kind_of_file_to_write(path: Path) -> str:
     """Return the format of a file to write, by its extension. Line-based formats may end in `.gz`."""
     suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
     if suffix not in SUFFIXES or (path.suffix == ".gz" and SUFFIXES[suffix] not in ("csv", "dsjson", "vw")):
@@ -84,7 +84,7 @@ def kind_of_suffix(path: Path) -> str:
     return SUFFIXES[suffix]
 
 
-def opened(path: Path) -> IO[bytes]:
+def opened_file(path: Path) -> IO[bytes]:
     """Open a file for reading; gzip files are decompressed."""
     file = path.open("rb")
     if file.read(2) == b"\x1f\x8b":
@@ -97,7 +97,9 @@ def opened(path: Path) -> IO[bytes]:
 # -- reading
 
 
-def read_tables(path: Path, bad: BadRows, *, hashed: bool = False, mapping: Mapping | None = None) -> Iterator[Any]:
+def read_file_tables(
+    path: Path, bad: BadRows, *, hashed: bool = False, mapping: Mapping | None = None
+) -> Iterator[Any]:
     """Yield tables from any format but a saved learner. Rows that cannot be parsed are added to `bad`.
 
     hashed: features of VW's logs are hashed as they are read; contexts of its text are then not made JSON. mapping: of
@@ -107,21 +109,21 @@ def read_tables(path: Path, bad: BadRows, *, hashed: bool = False, mapping: Mapp
     if mapping is not None:
         if kind != "dsjson":
             raise InvalidInput(f"{path.name}: found another format than JSON lines, expected them with a mapping")
-        with opened(path) as file:
+        with opened_file(path) as file:
             yield from read_mapped(file, mapping, bad)
         return
     if kind in ("dsjson", "vw"):
-        with opened(path) as file:
+        with opened_file(path) as file:
             yield from (read_dsjson if kind == "dsjson" else read_vw_text)(file, bad, hashed=hashed)
         return
     with extra("logs", "reading Parquet and CSV"):
         import pyarrow as pa
         from pyarrow import feather
     if kind == "parquet":
-        yield from parquet_tables(path)
+        yield from parquet_file_tables(path)
         return
     try:
-        yield _read_csv(path, bad) if kind == "csv" else feather.read_table(path)
+        yield _read_csv_file(path, bad) if kind == "csv" else feather.read_table(path)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path.name}: expected {_KINDS} ({error})") from None
 
@@ -136,41 +138,43 @@ class ParquetPart(NamedTuple):
     rows: int
 
 
-def parquet_parts(path: Path, *, small: bool = False) -> list[ParquetPart]:
+def parquet_file_parts(path: Path, *, small: bool = False) -> list[ParquetPart]:
     """Return the parts of a Parquet file or folder in order: its files or, if small, their row groups."""
     with extra("logs", "reading Parquet and CSV"):
         import pyarrow as pa
         from pyarrow import dataset
-    data, start, found = _dataset(path), 0, []
+    data, start, found = _dataset_of_files(path), 0, []
     for file in data.get_fragments():
         keys = dataset.get_partition_keys(file.partition_expression)  # `day=2024-05-01/part.parquet`
-        schema = noted(data.schema, dict.fromkeys(keys, "key of the partitions")) if keys else data.schema
+        schema = (
+            note_columns_of_file(data.schema, dict.fromkeys(keys, "key of the partitions")) if keys else data.schema
+        )
         try:
             for fragment in file.split_by_row_group() if small else [file]:
                 rows = fragment.count_rows()
                 found.append(ParquetPart(path, fragment, schema, start, rows))
                 start += rows
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, file.path, error) from None
+            raise _unreadable_file(path, file.path, error) from None
     return found
 
 
 _NOT_CONTEXT = b"o2pl: not context"
 
 
-def noted(schema: Any, reasons: dict[str, str]) -> Any:
+def note_columns_of_file(schema: Any, reasons: dict[str, str]) -> Any:
     """Return the schema with a note of columns that are not context, and why; Parquet and Arrow files keep it."""
-    note = json.dumps({**not_context(schema), **reasons})
+    note = json.dumps({**file_columns_not_context(schema), **reasons})
     return schema.with_metadata({**(schema.metadata or {}), _NOT_CONTEXT: note})
 
 
-def not_context(schema: Any) -> dict[str, str]:
+def file_columns_not_context(schema: Any) -> dict[str, str]:
     """Return the columns that are not context, and why: keys of partitions, and what was noted when it was written."""
     found: dict[str, str] = json.loads((schema.metadata or {}).get(_NOT_CONTEXT, b"{}"))
     return found
 
 
-def part_tables(part: ParquetPart) -> Iterator[Any]:
+def parquet_part_tables(part: ParquetPart) -> Iterator[Any]:
     """Yield small tables of a part; few rows are in memory at a time."""
     import pyarrow as pa
     from pyarrow import dataset
@@ -183,22 +187,22 @@ def part_tables(part: ParquetPart) -> Iterator[Any]:
             if batch.num_rows:
                 yield pa.Table.from_batches([batch]).replace_schema_metadata(part.schema.metadata)
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(part.path, part.fragment.path, error) from None
+        raise _unreadable_file(part.path, part.fragment.path, error) from None
 
 
-def parquet_tables(path: Path) -> Iterator[Any]:
+def parquet_file_tables(path: Path) -> Iterator[Any]:
     """Yield small tables of a Parquet file or folder."""
-    for part in parquet_parts(path):
-        yield from part_tables(part)
+    for part in parquet_file_parts(path):
+        yield from parquet_part_tables(part)
 
 
-def parquet_size(path: Path) -> tuple[int, int]:
+def parquet_file_size(path: Path) -> tuple[int, int]:
     """Return the numbers of rows and columns, from the files' metadata."""
-    parts = parquet_parts(path)
+    parts = parquet_file_parts(path)
     return sum(part.rows for part in parts), len(parts[0].schema) if parts else 0
 
 
-def _dataset(path: Path) -> Any:
+def _dataset_of_files(path: Path) -> Any:
     with extra("logs", "reading Parquet and CSV"):
         import pyarrow as pa
         from pyarrow import dataset
@@ -208,7 +212,7 @@ def _dataset(path: Path) -> Any:
         raise InvalidInput(f"{path.name}: expected {_KINDS} ({error})") from None
 
 
-def _unreadable(path: Path, file: str, error: Exception) -> InvalidInput:
+def _unreadable_file(path: Path, file: str, error: Exception) -> InvalidInput:
     """Return an error that names the file of the log, and what to do."""
     name = Path(file).name if Path(file) == path else f"{path.name}/{os.path.relpath(file, path)}"
     return InvalidInput(
@@ -217,11 +221,11 @@ def _unreadable(path: Path, file: str, error: Exception) -> InvalidInput:
     )
 
 
-def _read_csv(path: Path, bad: BadRows) -> Any:
+def _read_csv_file(path: Path, bad: BadRows) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
-    with opened(path) as file:
+    with opened_file(path) as file:
         names = [name.strip().strip('"') for name in file.readline().decode("utf-8", "replace").split(",")]
     kept = ["event_id"]  # an id such as 1e999 is not a number
     if "context" in names:  # a converted log: keep the text
@@ -233,7 +237,7 @@ def _read_csv(path: Path, bad: BadRows) -> Any:
         wrong.append((row.number, f"found {row.actual_columns} values, expected {row.expected_columns}"))
         return "skip"
 
-    with opened(path) as file:
+    with opened_file(path) as file:
         table = csv.read_csv(
             file,
             read_options=csv.ReadOptions(use_threads=False),  # so that row numbers are known
@@ -245,9 +249,9 @@ def _read_csv(path: Path, bad: BadRows) -> Any:
     return table.drop_columns([""]) if "" in table.column_names else table  # the index column of pandas
 
 
-def read_table(path: Path, bad: BadRows, mapping: Mapping | None = None) -> Any:
+def read_file_table(path: Path, bad: BadRows, mapping: Mapping | None = None) -> Any:
     """Return the whole file as one table, for `log_of`."""
-    tables = list(read_tables(path, bad, hashed=True, mapping=mapping))
+    tables = list(read_file_tables(path, bad, hashed=True, mapping=mapping))
     if not tables:
         raise InvalidInput(f"{path.name}: found no rows, expected at least one")
     import pyarrow as pa
@@ -262,7 +266,7 @@ def read_table(path: Path, bad: BadRows, mapping: Mapping | None = None) -> Any:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path next to the target. It replaces the target on success and is removed on failure."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
@@ -272,9 +276,9 @@ def whole(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def write_tables(path: Path, tables: Iterable[Any]) -> int:
+def write_file_tables(path: Path, tables: Iterable[Any]) -> int:
     """Write tables in the format of the file extension. Returns the number of rows."""
-    kind, rows = kind_of_suffix(path), 0
+    kind, rows = kind_of_file_to_write(path), 0
 
     def counted() -> Iterator[Any]:
         nonlocal rows
@@ -282,18 +286,18 @@ def write_tables(path: Path, tables: Iterable[Any]) -> int:
             rows += table.num_rows
             yield table
 
-    with whole(path) as partial:
+    with whole_file(path) as partial:
         if kind in ("dsjson", "vw"):
             write = write_dsjson if kind == "dsjson" else write_vw_text
             with (gzip.open if path.suffix == ".gz" else open)(partial, "wb") as file:
-                for line in write(json_contexts(counted(), numbered=kind == "vw")):
+                for line in write(json_context_column(counted(), numbered=kind == "vw")):
                     file.write(line)
         else:
-            _write_arrow(kind, partial, counted(), packed=path.suffix == ".gz")
+            _write_arrow_file(kind, partial, counted(), packed=path.suffix == ".gz")
     return rows
 
 
-def _write_arrow(kind: str, path: Path, tables: Iterator[Any], packed: bool) -> None:
+def _write_arrow_file(kind: str, path: Path, tables: Iterator[Any], packed: bool) -> None:
     with extra("logs", "writing Parquet and CSV"):
         import pyarrow as pa
         from pyarrow import csv, parquet
@@ -301,7 +305,7 @@ def _write_arrow(kind: str, path: Path, tables: Iterator[Any], packed: bool) -> 
     if first is None:
         raise InvalidInput("log: found no rows to write, expected at least one")
     if kind == "csv":
-        first = flat_lists(first)
+        first = lists_as_json_columns(first)
     with pa.OSFile(str(path), "wb") as raw:
         sink = pa.CompressedOutputStream(raw, "gzip") if packed else raw
         made = {"csv": csv.CSVWriter, "arrow": pa.ipc.new_file, "parquet": parquet.ParquetWriter}[kind]
@@ -309,6 +313,6 @@ def _write_arrow(kind: str, path: Path, tables: Iterator[Any], packed: bool) -> 
             write = writer.write if kind == "csv" else writer.write_table
             write(first)
             for table in tables:
-                write((flat_lists(table) if kind == "csv" else table).cast(first.schema))
+                write((lists_as_json_columns(table) if kind == "csv" else table).cast(first.schema))
         if packed:
             sink.close()

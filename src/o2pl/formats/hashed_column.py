@@ -46,7 +46,7 @@ def hashed_column(pa: Any, found: Scanned) -> Any:
 
 def hashed_sets(column: Any, contexts: Texts) -> HashedSets | None:
     """Return the features of a column. Those that are null are found in the contexts, JSON; None if that fails."""
-    parts = list(ahead_in_threads(_of_chunk, column.chunks))
+    parts = list(ahead_in_threads(_hashed_column_of_chunk, column.chunks))
     given = np.asarray(column.is_valid())
     if not given.all():
         others = json_sets([contexts[row] for row in np.flatnonzero(~given).tolist()])
@@ -59,7 +59,7 @@ def hashed_sets(column: Any, contexts: Texts) -> HashedSets | None:
     return found[np.argsort(np.concatenate([np.flatnonzero(given), np.flatnonzero(~given)]))]
 
 
-def _of_chunk(chunk: Any) -> HashedSets:
+def _hashed_column_of_chunk(chunk: Any) -> HashedSets:
     chunk = chunk.drop_null()
     lists = chunk.flatten()
     features = lists.flatten()

@@ -19,7 +19,7 @@ ROLES = (
 )  # fmt: skip
 
 
-def json_contexts(tables: Iterable[Any], *, numbered: bool = False) -> Iterator[Any]:
+def json_context_column(tables: Iterable[Any], *, numbered: bool = False) -> Iterator[Any]:
     """Yield tables whose context is one JSON column, as VW's formats need it.
 
     Feature columns become members of an object. If actions are integers or strings, each becomes an item of `_multi`
@@ -31,20 +31,22 @@ def json_contexts(tables: Iterable[Any], *, numbered: bool = False) -> Iterator[
         import pyarrow as pa
         from pyarrow import types
 
-        table = with_lists(table)
+        table = with_lists_from_json(table)
         if "context" in table.column_names:
             if "actions" in table.column_names:
-                yield _with_multi(table)
-            elif _is_fixed(table) and not (numbered and types.is_integer(table.schema.field("action").type)):
-                names = _action_names(table, names)
-                yield _with_names(table, names)
+                yield _json_with_multi(table)
+            elif _has_fixed_actions_for_json(table) and not (
+                numbered and types.is_integer(table.schema.field("action").type)
+            ):
+                names = _action_names_for_json(table, names)
+                yield _json_with_names(table, names)
             else:
                 yield table
             continue
         kind, sets = table.schema.field("action").type, "actions" in table.column_names
-        continuous = types.is_floating(kind) and not _whole(table.column("action"))
+        continuous = types.is_floating(kind) and not _whole_numbers_from_json(table.column("action"))
         if not (sets or continuous):
-            names = _action_names(table, names)
+            names = _action_names_for_json(table, names)
         shared = [name for name in table.column_names if name not in (*ROLES, "actions")]
         rows = table.select(shared).to_pylist()
         for row in rows:
@@ -60,13 +62,13 @@ def json_contexts(tables: Iterable[Any], *, numbered: bool = False) -> Iterator[
             for row in rows:
                 row["_multi"] = [{"action": {"name": name}} for name in names]
             numbers = {name: place for place, name in enumerate(names)}
-            actions = [numbers[_name(action)] for action in table.column("action").to_pylist()]
+            actions = [numbers[_action_name_in_json(action)] for action in table.column("action").to_pylist()]
             table = table.set_column(table.column_names.index("action"), "action", pa.array(actions, pa.int64()))
         context = pa.array([json.dumps(row, ensure_ascii=False) for row in rows], pa.string())
         yield table.drop_columns([*shared, *(["actions"] if sets else [])]).append_column("context", context)
 
 
-def _is_fixed(table: Any) -> bool:
+def _has_fixed_actions_for_json(table: Any) -> bool:
     """Return whether actions are a fixed number of names or numbers, beside contexts without `_multi`."""
     from pyarrow import types
 
@@ -74,7 +76,7 @@ def _is_fixed(table: Any) -> bool:
     return not types.is_floating(table.schema.field("action").type) and "_multi" not in json.loads(first)
 
 
-def _with_names(table: Any, names: list[str]) -> Any:
+def _json_with_names(table: Any, names: list[str]) -> Any:
     """Return a table with an item of `_multi` per action, its name."""
     import pyarrow as pa
 
@@ -84,13 +86,15 @@ def _with_names(table: Any, names: list[str]) -> Any:
         members = text.strip()[1:-1].strip()
         texts.append("{" + members + ("," if members else "") + f'"_multi":{multi}' + "}")
     numbers = {name: place for place, name in enumerate(names)}
-    actions = [None if one is None else numbers[_name(one)] for one in table.column("action").to_pylist()]
+    actions = [
+        None if one is None else numbers[_action_name_in_json(one)] for one in table.column("action").to_pylist()
+    ]
     for name, values in (("context", pa.array(texts, pa.string())), ("action", pa.array(actions, pa.int64()))):
         table = table.set_column(table.column_names.index(name), name, values)
     return table
 
 
-def _with_multi(table: Any) -> Any:
+def _json_with_multi(table: Any) -> Any:
     """Return a table whose column `actions` is `_multi` of its column `context`."""
     import pyarrow as pa
 
@@ -102,7 +106,7 @@ def _with_multi(table: Any) -> Any:
     return table.set_column(at, "context", pa.array(texts, pa.string())).drop_columns(["actions"])
 
 
-def with_lists(table: Any) -> Any:
+def with_lists_from_json(table: Any) -> Any:
     """Return lists and times in the form of VW's formats, from CSV text and Arrow timestamps."""
     import pyarrow as pa
     from pyarrow import types
@@ -112,25 +116,25 @@ def with_lists(table: Any) -> Any:
             lists = [None if text is None else json.loads(text) for text in table.column(name).to_pylist()]
             table = table.set_column(table.column_names.index(name), name, pa.array(lists, pa.list_(kind)))
     if "time" in table.column_names and not types.is_string(table.schema.field("time").type):
-        times = [None if moment is None else _moment(moment) for moment in table.column("time").to_pylist()]
+        times = [None if moment is None else _moment_from_json(moment) for moment in table.column("time").to_pylist()]
         table = table.set_column(table.column_names.index("time"), "time", pa.array(times, pa.string()))
     return table
 
 
-def _moment(moment: Any) -> str:
+def _moment_from_json(moment: Any) -> str:
     return str(moment.isoformat() if isinstance(moment, datetime | date) else moment)
 
 
-def _whole(column: Any) -> bool:
+def _whole_numbers_from_json(column: Any) -> bool:
     return all(value is not None and value % 1 == 0 for value in column.to_pylist())
 
 
-def _name(action: Any) -> str:
+def _action_name_in_json(action: Any) -> str:
     return action if isinstance(action, str) else str(int(action))
 
 
-def _action_names(table: Any, known: list[str] | None) -> list[str]:
-    found = {_name(action) for action in table.column("action").to_pylist() if action is not None}
+def _action_names_for_json(table: Any, known: list[str] | None) -> list[str]:
+    found = {_action_name_in_json(action) for action in table.column("action").to_pylist() if action is not None}
     if known is None:
         numbered = all(name.isdecimal() for name in found)
         return [str(k) for k in range(max(map(int, found)) + 1)] if numbered else sorted(found)
@@ -142,7 +146,7 @@ def _action_names(table: Any, known: list[str] | None) -> list[str]:
     return known
 
 
-def pairs_of(text: str) -> dict[str, str]:
+def renamed_columns_of(text: str) -> dict[str, str]:
     """Parse `action=item_id,reward=click` to new names by old names."""
     found = {}
     for pair in text.split(",") if text else []:
@@ -153,7 +157,7 @@ def pairs_of(text: str) -> dict[str, str]:
     return found
 
 
-def renamed(tables: Iterable[Any], names: dict[str, str], left_out: list[str], file: str) -> Iterator[Any]:
+def with_renamed_columns(tables: Iterable[Any], names: dict[str, str], left_out: list[str], file: str) -> Iterator[Any]:
     """Yield tables with renamed and dropped columns. file: for messages."""
     for table in tables:
         for name in (*names, *left_out):
@@ -170,7 +174,7 @@ def renamed(tables: Iterable[Any], names: dict[str, str], left_out: list[str], f
         yield kept.rename_columns(new)
 
 
-def flat_lists(table: Any) -> Any:
+def lists_as_json_columns(table: Any) -> Any:
     """Convert lists and structures to JSON text, for CSV."""
     import pyarrow as pa
     from pyarrow import types
@@ -182,7 +186,7 @@ def flat_lists(table: Any) -> Any:
     return table
 
 
-def numbers_table(log: Interactions) -> Any:
+def table_of_number_columns(log: Interactions) -> Any:
     """Return a log table with numeric columns `x0`, `x1`, …, for example of a saved learner."""
     with extra("logs", "writing logs"):
         import pyarrow as pa

@@ -44,7 +44,7 @@ class Path:
 
     def of(self, event: Any) -> Any:
         """Return what is there; `_NOTHING` if nothing is."""
-        return _follow(event, self.steps)
+        return _follow_mapping(event, self.steps)
 
     def needed(self, event: Any, expected: str) -> Any:
         found = self.of(event)
@@ -54,12 +54,12 @@ class Path:
         return found
 
 
-def _follow(value: Any, steps: tuple[str | int, ...]) -> Any:
+def _follow_mapping(value: Any, steps: tuple[str | int, ...]) -> Any:
     for at, step in enumerate(steps):
         if step == _EACH:
             if not isinstance(value, list):
                 return _NOTHING
-            return [_follow(each, steps[at + 1 :]) for each in value]
+            return [_follow_mapping(each, steps[at + 1 :]) for each in value]
         if isinstance(step, int):
             if not isinstance(value, list) or step >= len(value):
                 return _NOTHING
@@ -90,9 +90,9 @@ def mapping_of(text: str) -> Mapping:
         if role in paths:
             raise InvalidInput(f"map: found {role!r} twice, expected it once; only context may be given several times")
         if role == "context":
-            contexts.append(_path_of(path))
+            contexts.append(_mapping_path(path))
         else:
-            paths[role] = _path_of(path)
+            paths[role] = _mapping_path(path)
     for role in ("chosen", "reward"):
         if role not in paths:
             raise InvalidInput(f"map: found no {role!r} in {text!r}, expected it, {_EXAMPLE}")
@@ -101,7 +101,7 @@ def mapping_of(text: str) -> Mapping:
     return Mapping(tuple(contexts), paths)
 
 
-def _path_of(text: str) -> Path:
+def _mapping_path(text: str) -> Path:
     steps: list[str | int] = []
     at = 1
     if text.startswith("$"):
@@ -129,10 +129,13 @@ def read_mapped(lines: IO[bytes] | Iterable[bytes], mapping: Mapping, bad: BadRo
             bad.line(number, f"found no complete JSON object ({error})")
             continue
         try:
-            row = _row(event, mapping)
+            row = _mapped_row(event, mapping)
             if rows and isinstance(row["action"], str) != isinstance(was := rows[0]["action"], str):
                 path, found = mapping.paths["chosen"].text, row["action"]
-                raise _Wrong(f"{path}: found {_shown(found)}, and {_shown(was)} before, expected words or numbers")
+                raise _Wrong(
+                    f"{path}: found {_shown_in_mapping(found)}, and {_shown_in_mapping(was)} before, expected"
+                    " words or numbers"
+                )
             rows.append(row)
         except _Wrong as error:
             bad.line(number, str(error))
@@ -140,28 +143,28 @@ def read_mapped(lines: IO[bytes] | Iterable[bytes], mapping: Mapping, bad: BadRo
         yield pa.table({name: [row[name] for row in rows] for name in rows[0]})
 
 
-def _row(event: Any, mapping: Mapping) -> dict[str, Any]:
+def _mapped_row(event: Any, mapping: Mapping) -> dict[str, Any]:
     if not isinstance(event, dict):
-        raise _Wrong(f"found {_shown(event)}, expected an object")
+        raise _Wrong(f"found {_shown_in_mapping(event)}, expected an object")
     paths = mapping.paths
-    context = _context(event, mapping.contexts)
+    context = _mapped_context(event, mapping.contexts)
     row: dict[str, Any] = {}
     if "items" in paths:
-        items = _items(event, paths["items"])
-        row["action"] = _place(event, paths, items)
+        items = _mapped_items(event, paths["items"])
+        row["action"] = _mapped_place(event, paths, items)
         context["_multi"] = [one if isinstance(one, dict) else {"item": one} for one in items]
     else:
-        row["action"] = _action(event, paths["chosen"])
-    row["reward"] = _number(event, paths["reward"])
+        row["action"] = _mapped_action(event, paths["chosen"])
+    row["reward"] = _mapped_number(event, paths["reward"])
     if "propensity" in paths:
-        row["propensity"] = _number(event, paths["propensity"])
+        row["propensity"] = _mapped_number(event, paths["propensity"])
     for role, column in (("id", "event_id"), ("time", "time")):
         if role in paths:
             row[column] = str(paths[role].needed(event, "a text or a number"))
     return {"context": json.dumps(context, ensure_ascii=False), **row}
 
 
-def _context(event: Any, paths: tuple[Path, ...]) -> dict[str, Any]:
+def _mapped_context(event: Any, paths: tuple[Path, ...]) -> dict[str, Any]:
     """Return the object at the only path; with several, what is at each by the path's last name."""
     found: dict[str, Any] = {}
     for path in paths:
@@ -174,17 +177,19 @@ def _context(event: Any, paths: tuple[Path, ...]) -> dict[str, Any]:
     return found
 
 
-def _items(event: Any, path: Path) -> list[Any]:
+def _mapped_items(event: Any, path: Path) -> list[Any]:
     found = path.needed(event, "a list of items")
     if not isinstance(found, list) or not found:
-        raise _Wrong(f"{path.text}: found {_shown(found)}, expected a list of at least one item")
+        raise _Wrong(f"{path.text}: found {_shown_in_mapping(found)}, expected a list of at least one item")
     for place, item in enumerate(found):
         if item is _NOTHING or not isinstance(item, dict | str | int | float):
-            raise _Wrong(f"{path.text}: found {_shown(item)} for item {place}, expected an object, a word or a number")
+            raise _Wrong(
+                f"{path.text}: found {_shown_in_mapping(item)} for item {place}, expected an object, a word or a number"
+            )
     return found
 
 
-def _place(event: Any, paths: dict[str, Path], items: list[Any]) -> int:
+def _mapped_place(event: Any, paths: dict[str, Path], items: list[Any]) -> int:
     """Return which item was taken: its place from 0, its id, or the item itself if that is a word."""
     path = paths["chosen"]
     chosen = path.needed(event, "the place of an item, or its id")
@@ -192,35 +197,41 @@ def _place(event: Any, paths: dict[str, Path], items: list[Any]) -> int:
     if "ids" in paths:
         names = paths["ids"].needed(event, "a list of ids")
         if not isinstance(names, list) or len(names) != len(items):
-            raise _Wrong(f"{paths['ids'].text}: found {_shown(names)}, expected an id for each of {len(items)} items")
+            raise _Wrong(
+                f"{paths['ids'].text}: found {_shown_in_mapping(names)}, expected an id for each of {len(items)} items"
+            )
     elif isinstance(chosen, int) and not isinstance(chosen, bool) and 0 <= chosen < len(items):
         return chosen
     if ("ids" in paths or isinstance(chosen, str)) and names.count(chosen) == 1:
         return names.index(chosen)
     if "ids" in paths or isinstance(chosen, str):
         times = "none of the items has" if chosen not in names else "several items have"
-        raise _Wrong(f"{path.text}: found {_shown(chosen)}, which {times}, expected the id of one item (ids=$.…[*].id)")
+        raise _Wrong(
+            f"{path.text}: found {_shown_in_mapping(chosen)}, which {times}, expected the id of one item"
+            " (ids=$.…[*].id)"
+        )
     raise _Wrong(
-        f"{path.text}: found {_shown(chosen)}, expected the place of an item, from 0 to {len(items) - 1}, or with"
+        f"{path.text}: found {_shown_in_mapping(chosen)}, expected the place of an item, from 0 to"
+        f" {len(items) - 1}, or with"
         " ids=$.…[*].id its id"
     )
 
 
-def _action(event: Any, path: Path) -> Any:
+def _mapped_action(event: Any, path: Path) -> Any:
     found = path.needed(event, "an action: a number or a word")
     if isinstance(found, bool) or not isinstance(found, int | float | str):
-        raise _Wrong(f"{path.text}: found {_shown(found)}, expected an action: a number or a word")
+        raise _Wrong(f"{path.text}: found {_shown_in_mapping(found)}, expected an action: a number or a word")
     return found
 
 
-def _number(event: Any, path: Path) -> float:
+def _mapped_number(event: Any, path: Path) -> float:
     found = path.needed(event, "a number")
     if not isinstance(found, int | float):
-        raise _Wrong(f"{path.text}: found {_shown(found)}, expected a number")
+        raise _Wrong(f"{path.text}: found {_shown_in_mapping(found)}, expected a number")
     return float(found)
 
 
-def _shown(value: Any) -> str:
+def _shown_in_mapping(value: Any) -> str:
     if value is _NOTHING:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False, default=lambda _: "nothing")

@@ -32,7 +32,7 @@ def is_vw_line(line: bytes) -> bool:
     return bool(bar) and (not words or words[0] in _KEYWORDS or bool(_NUMBERS.fullmatch(words[0])))
 
 
-def form_of(start: bytes, file: str) -> str:
+def vw_form_of(start: bytes, file: str) -> str:
     """Return the form of VW's text from its first lines: adf, cb, ca or ccb. Slates are an error."""
     labels: list[list[str]] = [[]]  # of each event
     lines = 0
@@ -54,18 +54,18 @@ def form_of(start: bytes, file: str) -> str:
     return "cb" if several and not from_zero else "adf"
 
 
-def rows_by_line(block: bytes, first: int, form: str) -> Rows:
+def vw_rows_by_line(block: bytes, first: int, form: str) -> Rows:
     """Yield the decision of each line with its number, or what is wrong. form: cb or ca."""
     for number, line in enumerate(block.split(b"\n"), first):
         text = line.decode("utf-8", "replace").strip()
         if text:
             try:
-                yield number, [_line_row(text, number, form)]
+                yield number, [_vw_line_row(text, number, form)]
             except BadLine as error:
                 yield number, error
 
 
-def _line_row(text: str, line: int, form: str) -> dict[str, Any]:
+def _vw_line_row(text: str, line: int, form: str) -> dict[str, Any]:
     words, tag, features = head_of_event(text, line)
     rest = {}
     if form == "ca":
@@ -88,7 +88,7 @@ def _line_row(text: str, line: int, form: str) -> dict[str, Any]:
 # -- several slots
 
 
-def slot_rows(first: int, event: list[str]) -> list[dict[str, Any]]:
+def vw_slot_rows(first: int, event: list[str]) -> list[dict[str, Any]]:
     """Return a row per slot of an event. first: number of its first line."""
     shared: list[str] | None = None
     actions: list[str] = []
@@ -120,15 +120,15 @@ def slot_rows(first: int, event: list[str]) -> list[dict[str, Any]]:
     taken: list[int] = []
     rows = []
     for place, (line, words) in enumerate(labels):
-        ranking, cost, chances, allowed = _slot_label(words, line, len(actions))
-        full = completed(ranking, len(actions), allowed, taken)
+        ranking, cost, chances, allowed = _vw_slot_label(words, line, len(actions))
+        full = completed_vw_ranking(ranking, len(actions), allowed, taken)
         taken += ranking[:1]
         action, chance = (ranking[0], chances[0]) if ranking else (None, None)
         rows.append(row_of_event(context, action, cost, chance, tag, slot=place, ranking=full, probabilities=chances))
     return rows
 
 
-def completed(ranking: list[int], n_actions: int, allowed: list[int] | None, taken: list[int]) -> list[int]:
+def completed_vw_ranking(ranking: list[int], n_actions: int, allowed: list[int] | None, taken: list[int]) -> list[int]:
     """Return a ranking with what else the slot could choose: all actions, or those allowed, but those taken before."""
     if not ranking:
         return ranking
@@ -136,7 +136,7 @@ def completed(ranking: list[int], n_actions: int, allowed: list[int] | None, tak
     return ranking + [k for k in free if k not in taken and k not in ranking]
 
 
-def _slot_label(
+def _vw_slot_label(
     words: list[str], line: int, n_actions: int
 ) -> tuple[list[int], float | None, list[float], list[int] | None]:
     """Return the actions of `action:cost:probability,action:probability…`, cost, probabilities, and `_inc`."""
@@ -144,15 +144,15 @@ def _slot_label(
     lists = [word for word in words if ":" not in word]
     if len(labels) > 1 or len(lists) > 1:
         raise BadLine(line, f"found {' '.join(words)!r}, expected one label and one list of actions")
-    allowed = [_place(word, line, n_actions) for word in lists[0].split(",")] if lists else None
+    allowed = [_vw_place(word, line, n_actions) for word in lists[0].split(",")] if lists else None
     if not labels:
         return [], None, [], allowed
     first, *others = labels[0].split(",")
     action, cost, probability = label_of_event([first], line)
-    ranking, chances = [_place(f"{action:g}", line, n_actions)], [probability]
+    ranking, chances = [_vw_place(f"{action:g}", line, n_actions)], [probability]
     for word in others:
         place, _, chance = word.partition(":")
-        ranking.append(_place(place, line, n_actions))
+        ranking.append(_vw_place(place, line, n_actions))
         try:
             chances.append(float(chance))
         except ValueError:
@@ -160,7 +160,7 @@ def _slot_label(
     return ranking, cost, chances, allowed
 
 
-def _place(word: str, line: int, n_actions: int) -> int:
+def _vw_place(word: str, line: int, n_actions: int) -> int:
     if not word.isdecimal() or int(word) >= n_actions:
         raise BadLine(line, f"label: found the action {word!r}, expected an integer from 0 to {n_actions - 1}")
     return int(word)

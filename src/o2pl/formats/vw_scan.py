@@ -23,6 +23,6 @@ class Events(NamedTuple):
     values: Floats
 
 
-def scan_events(block: bytes) -> Events:
+def scan_vw_events(block: bytes) -> Events:
     """Scan a block, whose events are separated by empty lines."""
     return Events(*_core.scan_vw_text(block))

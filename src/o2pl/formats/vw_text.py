@@ -22,10 +22,10 @@ from o2pl import _core
 from o2pl.data.vw_events import BLANKS, BadLine, event_row
 from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
-from o2pl.formats.blocks import Block, blocks_of, numbered, texts_at
+from o2pl.formats.blocks import Block, blocks_of, numbered_blocks, texts_in_block
 from o2pl.formats.hashed_column import HASHED, hashed_column
-from o2pl.formats.vw_forms import Rows, form_of, rows_by_line, slot_rows
-from o2pl.formats.vw_scan import Events, scan_events
+from o2pl.formats.vw_forms import Rows, vw_form_of, vw_rows_by_line, vw_slot_rows
+from o2pl.formats.vw_scan import Events, scan_vw_events
 from o2pl.protocols import Ints
 from o2pl.threads import ahead_in_threads
 
@@ -43,30 +43,30 @@ def read_vw_text(lines: IO[bytes] | Iterable[bytes], bad: BadRows, *, hashed: bo
     """
     with extra("logs", "reading VW's text"):
         import pyarrow as pa
-    start, lines = _opened(lines)
-    form = form_of(start, bad.file)
+    start, lines = _opened_vw_text(lines)
+    form = vw_form_of(start, bad.file)
     if form in ("cb", "ca"):
-        for block in numbered(blocks_of(lines)):
-            table, _ = _slowly(pa, rows_by_line(block.data, block.first, form), bad, real=form == "ca")
+        for block in numbered_blocks(blocks_of(lines)):
+            table, _ = _slow_vw_text(pa, vw_rows_by_line(block.data, block.first, form), bad, real=form == "ca")
             if table is not None:
                 yield table
         return
     if form == "ccb":
-        for block in numbered(blocks_of(lines, b"\n\n")):
-            table, _ = _slowly(pa, _rows(block.data, block.first, slot_rows), bad)
+        for block in numbered_blocks(blocks_of(lines, b"\n\n")):
+            table, _ = _slow_vw_text(pa, _vw_text_rows(block.data, block.first, vw_slot_rows), bad)
             if table is not None:
                 yield table
         return
-    for block, found in ahead_in_threads(_scanned, numbered(blocks_of(lines, b"\n\n"))):
+    for block, found in ahead_in_threads(_scanned_vw_text, numbered_blocks(blocks_of(lines, b"\n\n"))):
         if found is None:
-            table, _ = _slowly(pa, _rows(block.data, block.first, _one_row), bad)
+            table, _ = _slow_vw_text(pa, _vw_text_rows(block.data, block.first, _one_vw_text_row), bad)
         else:
-            table = _fast(pa, block, found, bad, hashed)
+            table = _fast_vw_text(pa, block, found, bad, hashed)
         if table is not None and table.num_rows:
             yield table
 
 
-def _opened(lines: IO[bytes] | Iterable[bytes]) -> tuple[bytes, Any]:
+def _opened_vw_text(lines: IO[bytes] | Iterable[bytes]) -> tuple[bytes, Any]:
     """Return the start of a file, without a line that it cuts, and the whole of it."""
     read: Any = getattr(lines, "read", None)
     if read is None:
@@ -88,39 +88,39 @@ class _Again:
         return found or self._read(size)
 
 
-def _scanned(block: Block) -> tuple[Block, Events | None]:
+def _scanned_vw_text(block: Block) -> tuple[Block, Events | None]:
     many = block.first > 1 or len(block.data) > _LONG  # a short file has one block
-    return block, scan_events(block.data) if many else None
+    return block, scan_vw_events(block.data) if many else None
 
 
-def _fast(pa: Any, block: Block, found: Events, bad: BadRows, hashed: bool) -> Any:
+def _fast_vw_text(pa: Any, block: Block, found: Events, bad: BadRows, hashed: bool) -> Any:
     """Return the table of a scanned block, with the slow reader for unusual events."""
     text, first, _ = block
     data, usual = np.frombuffer(text, np.uint8), pa.array(found.usual)
-    texts = (data, _up_to_the_next(found.places)) if hashed else _core.vw_text_json(data, found.places, found.usual)
+    texts = (data, _vw_text_up_to_next(found.places)) if hashed else _core.vw_text_json(data, found.places, found.usual)
     none = found.action < 0
     try:
         table = pa.table(
             {
-                "context": texts_at(pa, *texts),
+                "context": texts_in_block(pa, *texts),
                 "action": pa.array(found.action, pa.int64(), mask=none),
                 "reward": pa.array(0.0 - found.label[:, 0], pa.float64(), mask=none),
                 "propensity": pa.array(found.label[:, 1], pa.float64(), mask=none),
-                "event_id": texts_at(pa, data, found.tag),
+                "event_id": texts_in_block(pa, data, found.tag),
                 **({HASHED: hashed_column(pa, found)} if hashed else {}),
             }
         )
     except pa.ArrowInvalid:  # not UTF-8: invalid characters are replaced
-        return _slowly(pa, _rows(text, first, _one_row), bad)[0]
+        return _slow_vw_text(pa, _vw_text_rows(text, first, _one_vw_text_row), bad)[0]
     if found.usual.all():
         return table
     left = np.flatnonzero(~found.usual)
     rows = [
         one
         for line, (begin, end) in zip((first + found.numbered[left]).tolist(), found.places[left].tolist(), strict=True)
-        for one in _rows(text[begin:end], line, _one_row)
+        for one in _vw_text_rows(text[begin:end], line, _one_vw_text_row)
     ]
-    slow, own = _slowly(pa, rows, bad)
+    slow, own = _slow_vw_text(pa, rows, bad)
     if slow is None:
         return table.filter(usual)
     order = np.concatenate([found.numbered[found.usual], np.array(own) - first])
@@ -128,24 +128,24 @@ def _fast(pa: Any, block: Block, found: Events, bad: BadRows, hashed: bool) -> A
     return both.take(np.argsort(order, kind="stable"))
 
 
-def _up_to_the_next(places: Ints) -> Ints:
+def _vw_text_up_to_next(places: Ints) -> Ints:
     """Return events with the empty lines after them: `texts_at` copies no text without gaps."""
     return np.column_stack([places[:, 0], np.append(places[1:, 0], places[-1:, 1])])
 
 
-def _rows(block: bytes, first: int, rows_of_event: Callable[[int, list[str]], list[dict[str, Any]]]) -> Rows:
-    for line, event in _events(block, first):
+def _vw_text_rows(block: bytes, first: int, rows_of_event: Callable[[int, list[str]], list[dict[str, Any]]]) -> Rows:
+    for line, event in _vw_text_events(block, first):
         try:
             yield line, rows_of_event(line, event)
         except BadLine as error:
             yield line, error
 
 
-def _one_row(first: int, event: list[str]) -> list[dict[str, Any]]:
+def _one_vw_text_row(first: int, event: list[str]) -> list[dict[str, Any]]:
     return [event_row(first, event)]
 
 
-def _slowly(
+def _slow_vw_text(
     pa: Any, found: Iterable[tuple[int, list[dict[str, Any]] | BadLine]], bad: BadRows, *, real: bool = False
 ) -> tuple[Any, list[int]]:
     """Collect rows. Returns the table (or None) and the first line of each row. real: actions are real numbers."""
@@ -157,10 +157,10 @@ def _slowly(
         else:
             rows += each
             own += [first] * len(each)
-    return (_table(pa, rows, real), own) if rows else (None, own)
+    return (_vw_text_table(pa, rows, real), own) if rows else (None, own)
 
 
-def _table(pa: Any, rows: list[dict[str, Any]], real: bool) -> Any:
+def _vw_text_table(pa: Any, rows: list[dict[str, Any]], real: bool) -> Any:
     kinds = {
         "context": pa.string(), "action": pa.float64() if real else pa.int64(), "reward": pa.float64(),
         "propensity": pa.float64(), "event_id": pa.string(), "rest": pa.string(), "slot": pa.int32(),
@@ -169,7 +169,7 @@ def _table(pa: Any, rows: list[dict[str, Any]], real: bool) -> Any:
     return pa.table({name: pa.array([row[name] for row in rows], kinds[name]) for name in kinds if name in rows[0]})
 
 
-def _events(block: bytes, first: int) -> Iterator[tuple[int, list[str]]]:
+def _vw_text_events(block: bytes, first: int) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each event, and its lines. first: number of the block's first line."""
     event: list[str] = []
     number = first

@@ -21,75 +21,75 @@ def write_vw_text(tables: Iterable[Any]) -> Iterator[bytes]:
             if row.get("drop_probability"):
                 raise InvalidInput("VW's text: found drop_probability, which it does not support; write dsjson instead")
             if slots and row.get("slot") in (None, 0):
-                yield _slots_text(slots).encode()
+                yield _write_vw_slots(slots).encode()
                 slots = []
             if row.get("slot") is None:
-                yield _event_text(row).encode()
+                yield _write_vw_event(row).encode()
             else:
                 slots.append(row)
     if slots:
-        yield _slots_text(slots).encode()
+        yield _write_vw_slots(slots).encode()
 
 
-def _event_text(row: dict[str, Any]) -> str:
+def _write_vw_event(row: dict[str, Any]) -> str:
     context: Pairs = json.loads(row["context"], object_pairs_hook=_Object)
-    actions = _member(context, "_multi")
+    actions = _write_vw_member(context, "_multi")
     if actions is None:
-        return _line_text(row, context)
-    shared = features_text(context)
-    lines = [f"shared {_tag(row)}{shared}"] if shared else []
+        return _write_vw_line(row, context)
+    shared = write_vw_features(context)
+    lines = [f"shared {_write_vw_tag(row)}{shared}"] if shared else []
     for place, action in enumerate(actions):
-        label = f"{_label(row, 0)} " if place == row["action"] and _is_learned(row) else ""
-        lines.append(f"{label}{features_text(action) or '|'}")
+        label = f"{_write_vw_label(row, 0)} " if place == row["action"] and _write_vw_as_learned(row) else ""
+        lines.append(f"{label}{write_vw_features(action) or '|'}")
     return "\n".join(lines) + "\n\n"
 
 
-def _line_text(row: dict[str, Any], context: Pairs) -> str:
+def _write_vw_line(row: dict[str, Any], context: Pairs) -> str:
     """Return a decision among numbered actions, or a real-valued one."""
     real = isinstance(row["action"], float)
-    evaluated = _rest(row).get("_eval")
+    evaluated = _write_vw_rest(row).get("_eval")
     words = ["ca"] if real else [] if evaluated is None else [str(evaluated)]
-    if _is_learned(row):
-        words.append(_label(row, row["action"] if real else row["action"] + 1))
-    return " ".join([*words, f"{_tag(row)}{features_text(context) or '|'}"]) + "\n"
+    if _write_vw_as_learned(row):
+        words.append(_write_vw_label(row, row["action"] if real else row["action"] + 1))
+    return " ".join([*words, f"{_write_vw_tag(row)}{write_vw_features(context) or '|'}"]) + "\n"
 
 
-def _slots_text(rows: list[dict[str, Any]]) -> str:
+def _write_vw_slots(rows: list[dict[str, Any]]) -> str:
     context: Pairs = json.loads(rows[0]["context"], object_pairs_hook=_Object)
-    lines = [f"ccb shared {_tag(rows[0])}{features_text(context) or '|'}"]
-    lines += [f"ccb action {features_text(action) or '|'}" for action in _member(context, "_multi")]
+    lines = [f"ccb shared {_write_vw_tag(rows[0])}{write_vw_features(context) or '|'}"]
+    lines += [f"ccb action {write_vw_features(action) or '|'}" for action in _write_vw_member(context, "_multi")]
     decided = {row["slot"]: row for row in rows}
-    for place, slot in enumerate(_member(context, "_slots")):
+    for place, slot in enumerate(_write_vw_member(context, "_slots")):
         row, words = decided.get(place), ["ccb slot"]
-        if row is not None and _is_learned(row):
+        if row is not None and _write_vw_as_learned(row):
             others = zip(row["ranking"][1:], row["probabilities"][1:], strict=False)
-            words.append(",".join([_label(row, row["action"]), *(f"{k}:{p!r}" for k, p in others)]))
-        allowed = _member(slot, "_inc")
+            words.append(",".join([_write_vw_label(row, row["action"]), *(f"{k}:{p!r}" for k, p in others)]))
+        allowed = _write_vw_member(slot, "_inc")
         if allowed is not None:
             words.append(",".join(map(str, allowed)))
-        lines.append(" ".join([*words, features_text(slot) or "|"]))
+        lines.append(" ".join([*words, write_vw_features(slot) or "|"]))
     return "\n".join(lines) + "\n\n"
 
 
-def _is_learned(row: dict[str, Any]) -> bool:
+def _write_vw_as_learned(row: dict[str, Any]) -> bool:
     return row["reward"] is not None and not row.get("skip_learn")
 
 
-def _label(row: dict[str, Any], action: float) -> str:
+def _write_vw_label(row: dict[str, Any], action: float) -> str:
     return f"{action!r}:{0.0 - row['reward']!r}:{row['propensity']!r}"
 
 
-def _tag(row: dict[str, Any]) -> str:
-    tag = row.get("event_id") or _rest(row).get("_tag")
+def _write_vw_tag(row: dict[str, Any]) -> str:
+    tag = row.get("event_id") or _write_vw_rest(row).get("_tag")
     return f"'{tag}" if tag and not set(tag) & set(" \t|") else ""
 
 
-def _rest(row: dict[str, Any]) -> dict[str, Any]:
+def _write_vw_rest(row: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(row["rest"]) if row.get("rest") else {}
     return found
 
 
-def _member(pairs: Pairs, name: str) -> Any:
+def _write_vw_member(pairs: Pairs, name: str) -> Any:
     return next((value for key, value in pairs if key == name), None)
 
 
@@ -97,7 +97,7 @@ class _Object(list[tuple[str, Any]]):
     """A JSON object; other lists are arrays."""
 
 
-def features_text(pairs: Pairs, namespace: str = "") -> str:
+def write_vw_features(pairs: Pairs, namespace: str = "") -> str:
     """Convert JSON to text by VW's rules: every object is a namespace; scalars are features of the enclosing one."""
     own: list[str] = []
     inner: list[str] = []
@@ -107,27 +107,27 @@ def features_text(pairs: Pairs, namespace: str = "") -> str:
         elif key.startswith("_"):
             continue
         elif isinstance(value, _Object):
-            inner.append(features_text(value, key))
+            inner.append(write_vw_features(value, key))
         elif isinstance(value, list):
-            numbers = [f"{k}:{one!r}" for k, one in enumerate(value) if _is_number(one)]
+            numbers = [f"{k}:{one!r}" for k, one in enumerate(value) if _write_vw_as_number(one)]
             if numbers:
-                inner.append(f"|{_name(key)} {' '.join(numbers)}")
-            inner += [features_text(one, key) for one in value if isinstance(one, _Object)]
+                inner.append(f"|{_write_vw_name(key)} {' '.join(numbers)}")
+            inner += [write_vw_features(one, key) for one in value if isinstance(one, _Object)]
         elif isinstance(value, str):
-            own.append(_name(key) + _escaped(value))
+            own.append(_write_vw_name(key) + _write_vw_escaped(value))
         elif value is True:
-            own.append(_name(key))
-        elif _is_number(value):
-            own.append(f"{_name(key)}:{value!r}")
-    first = f"|{_name(namespace)} {' '.join(own)}" if own else ""
+            own.append(_write_vw_name(key))
+        elif _write_vw_as_number(value):
+            own.append(f"{_write_vw_name(key)}:{value!r}")
+    first = f"|{_write_vw_name(namespace)} {' '.join(own)}" if own else ""
     return " ".join(part for part in (first, *inner) if part)
 
 
-def _is_number(value: Any) -> bool:
+def _write_vw_as_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _name(key: str) -> str:
+def _write_vw_name(key: str) -> str:
     """Return a key, which VW takes as it is in JSON; blanks, colons and bars end a name in text."""
     if any(character in _MEANT for character in key):
         raise InvalidInput(
@@ -137,7 +137,7 @@ def _name(key: str) -> str:
     return key
 
 
-def _escaped(word: str) -> str:
+def _write_vw_escaped(word: str) -> str:
     """Return a string value as VW reads it in JSON."""
     for character in _MEANT:
         word = word.replace(character, "_")

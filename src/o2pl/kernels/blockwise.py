@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from o2pl import _core
-from o2pl.kernels.linear import panel_rows
+from o2pl.kernels.linear import linear_panel_rows
 from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.objectives.control import Control
 from o2pl.objectives.pessimistic import PolicyValue
@@ -31,7 +31,7 @@ class BlockwiseValue:
         self.problem, self.totals, self.control = problem, totals, control
         self.log: Any = problem.objective.prepare(problem.rows[:0], totals=totals)
         dense = problem.rows.encoded.kind == "dense"
-        self._step = panel_rows(problem.width) if dense else _SETS
+        self._step = linear_panel_rows(problem.width) if dense else _SETS
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         value, gradient = self.log.combine(params, *self.sums(params))
@@ -47,7 +47,7 @@ class BlockwiseValue:
                 found[place] = self.block(some[place]).sums(params)
 
             in_threads(work, len(some))
-            total = added(found if total is None else [total, *found])
+            total = added_blockwise(found if total is None else [total, *found])
         assert total is not None
         return total
 
@@ -67,7 +67,7 @@ class BlockwiseValue:
         return PolicyValue(problem.policy, problem.featurise(), log, problem.objective.extra)
 
 
-def added(parts: list[Sums]) -> Sums:
+def added_blockwise(parts: list[Sums]) -> Sums:
     """Add the parts in order, so that the result does not depend on which worker computed them."""
     sums, gradients = parts[0][0].copy(), [each.copy() for each in parts[0][1]]
     for more, others in parts[1:]:

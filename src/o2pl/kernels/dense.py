@@ -12,7 +12,7 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.features.plan import FeaturePlan
-from o2pl.kernels.linear import panel_rows
+from o2pl.kernels.linear import linear_panel_rows
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.pessimistic import PessimisticLog
 from o2pl.protocols import Floats
@@ -22,13 +22,13 @@ HELD = 32 * 2**20  # bytes of laid out rows that are kept between evaluations
 _NONE = np.empty(0, np.float32)
 
 
-def as_they_are(width: int) -> FeaturePlan:
+def dense_plan(width: int) -> FeaturePlan:
     """Return the plan of rows that are features already."""
     shift, scale = np.zeros(width, np.float32), np.ones(width, np.float32)
     return FeaturePlan(shift, scale, math.inf, np.empty((width, 0), np.float32), _NONE, _NONE, False)
 
 
-def laid_out(
+def dense_layout(
     log: OutcomeLog | PessimisticLog, contexts: Floats, plan: FeaturePlan, n_actions: int, held: int | None = None
 ) -> _core.DenseRows:
     """Return the rows of a log in lanes, with what the objective needs of each. held: bytes; None: `HELD`."""
@@ -40,7 +40,7 @@ def laid_out(
         subtracted = np.ascontiguousarray(subtracted, np.float32)
     propensities = None if isinstance(log, OutcomeLog) else np.ascontiguousarray(log.propensities, np.float64)
     weights = None if log.weights is None else np.ascontiguousarray(log.weights, np.float64)
-    actions, step = np.ascontiguousarray(log.actions, np.int64), panel_rows(plan.width)
+    actions, step = np.ascontiguousarray(log.actions, np.int64), linear_panel_rows(plan.width)
     return _core.dense_rows(
         rows, plan, actions, np.ascontiguousarray(rewards, np.float64), subtracted, propensities, weights, n_actions,
         outcome, step, HELD if held is None else held,
@@ -50,8 +50,8 @@ def laid_out(
 def dense_value(
     log: OutcomeLog | PessimisticLog, rows: _core.DenseRows, n: int, width: int, n_actions: int
 ) -> _core.DenseValue:
-    """Return `PolicyValue` of `Softmax` on rows from `laid_out`. n: their number"""
-    threads = thread_count() if n > panel_rows(width) else 1
+    """Return `PolicyValue` of `Softmax` on rows from `dense_layout`. n: their number"""
+    threads = thread_count() if n > linear_panel_rows(width) else 1
     if isinstance(log, OutcomeLog):
         return _core.outcome_value(rows, log.competing, log.size, log.l2, log.level_l2, threads)
     control = None if log.control is None else np.ascontiguousarray(log.control.by_action, np.float32)

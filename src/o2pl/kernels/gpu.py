@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     rows: Any  # `gpu_parts.Rows`, [m] each
 
 
-def find_device(name: str) -> Any:
+def find_gpu(name: str) -> Any:
     """Return JAX's device of this name."""
     jax = jax_module(f"device={name!r}")
     if name != "gpu":
@@ -49,23 +49,26 @@ def find_device(name: str) -> Any:
         ) from None
 
 
-def check_device(name: Any) -> str:
+def check_gpu(name: Any) -> str:
     if name not in DEVICES:
         raise InvalidInput(f"device: found {name!r}, expected 'cpu', 'gpu', or 'xla' for JAX's own device")
     return str(name)
 
 
-def bytes_needed(n: int, width: int, n_actions: int, controlled: bool) -> int:
+def gpu_bytes_needed(n: int, width: int, n_actions: int, controlled: bool) -> int:
     """Return the GPU memory needed while the log is loaded: features twice for a moment, and the columns."""
     return n * (8 * width + 16 + 4 * n_actions * controlled)
 
 
-def check_room(device: Any, n: int, width: int, n_actions: int, controlled: bool) -> None:
+def check_gpu_room(device: Any, n: int, width: int, n_actions: int, controlled: bool) -> None:
     """Reject a log that does not fit into GPU memory, before anything is copied."""
     stats = device.memory_stats() if hasattr(device, "memory_stats") else None
     if not stats or "bytes_limit" not in stats:
         return
-    needed, free = bytes_needed(n, width, n_actions, controlled), stats["bytes_limit"] - stats.get("bytes_in_use", 0)
+    needed, free = (
+        gpu_bytes_needed(n, width, n_actions, controlled),
+        stats["bytes_limit"] - stats.get("bytes_in_use", 0),
+    )
     if needed > free:
         raise InvalidInput(
             f"device: a log of {n:,} rows of {width} features needs {needed / 2**30:.1f} GiB on the card, which has"
@@ -87,26 +90,26 @@ class GpuValue:
     ) -> None:  # fmt: skip
         """held: features on the card, for functions that have them in common."""
         from o2pl.kernels import gpu_parts, gpu_tiles
-        from o2pl.kernels.gpu_blocks import BLOCK, blocks
+        from o2pl.kernels.gpu_blocks import BLOCK, gpu_blocks
 
         self.log, self._shape, self._dtype = log, (n_actions, width), np.dtype(dtype)
-        self._device = find_device(device)
+        self._device = find_gpu(device)
         outcome = isinstance(log, OutcomeLog)
         controlled = not outcome and log.control is not None
         self._kind = gpu_parts.ObjectiveKind(
             outcome, bool(outcome and log.competing), log.weights is not None, controlled
         )
         n = len(log.actions)
-        check_room(self._device, n, width, n_actions, controlled)
-        largest = _largest_cotangent(log)
-        fits = gpu_tiles.fits(width, n_actions, largest) and self._dtype == np.float32
+        check_gpu_room(self._device, n, width, n_actions, controlled)
+        largest = _largest_cotangent_for_gpu(log)
+        fits = gpu_tiles.fits_gpu_tiles(width, n_actions, largest) and self._dtype == np.float32
         self.tiled = interpret or (fits and device == "gpu" and n * width >= _LONG)
         if self.tiled:
-            tiles = gpu_tiles.tiles_for(width, outcome)
-            self._program = gpu_tiles.tiled(self._kind, n_actions, width, tiles, interpret)
+            tiles = gpu_tiles.gpu_tiles_for(width, outcome)
+            self._program = gpu_tiles.gpu_tiled(self._kind, n_actions, width, tiles, interpret)
             self._aligned = tiles.rows * tiles.programs
         else:
-            self._program, self._aligned = blocks(self._kind, n_actions), BLOCK
+            self._program, self._aligned = gpu_blocks(self._kind, n_actions), BLOCK
         try:
             self._pieces = list(self._loaded(features, {} if held is None else held))
         except jax_module().errors.JaxRuntimeError as error:
@@ -126,7 +129,7 @@ class GpuValue:
         for start in range(0, n, most):
             own = slice(start, min(start + most, n))
             rows = own.stop - own.start
-            room = _rounded(rows, self._aligned)
+            room = _rounded_for_gpu(rows, self._aligned)
             key = (start, rows, room, self.tiled, self._dtype)
             if key not in held:
                 held[key] = self._features(features, own, room)
@@ -137,7 +140,7 @@ class GpuValue:
 
     def _features(self, features: Features, own: slice, room: int) -> tuple[tuple[Any, ...], Floats]:
         """Return the features on the GPU in the program's form, and their divisors."""
-        from o2pl.kernels.gpu_tiles import halves
+        from o2pl.kernels.gpu_tiles import gpu_tile_halves
 
         X = np.zeros((room, self._shape[1]), self._dtype)
         for first in range(own.start, own.stop, _STRETCH):
@@ -150,7 +153,7 @@ class GpuValue:
                 return (put,), scale
             largest = np.maximum(np.abs(X).max(axis=0, initial=0), 1e-30)
             scale = np.exp2(np.ceil(np.log2(largest))).astype(np.float32)  # powers of two: no rounding
-            return halves(put, scale), scale
+            return gpu_tile_halves(put, scale), scale
 
     def _columns(self, own: slice, room: int) -> Iterator[Any]:
         log, dtype = self.log, self._dtype
@@ -193,7 +196,7 @@ class GpuValue:
         return value, gradient
 
 
-def _largest_cotangent(log: Any) -> float:
+def _largest_cotangent_for_gpu(log: Any) -> float:
     """Return a bound of a row's contribution to a cotangent of the scores."""
     most = 1.0 if log.weights is None else float(np.max(log.weights, initial=1.0))
     if isinstance(log, OutcomeLog):
@@ -202,7 +205,7 @@ def _largest_cotangent(log: Any) -> float:
     return most * (2 * max(log.alpha, 1.0) ** 2 + 2)
 
 
-def _rounded(rows: int, aligned: int) -> int:
+def _rounded_for_gpu(rows: int, aligned: int) -> int:
     """Round up to an eighth of a power of two, so that few programs are compiled as a log grows."""
     eighth = max(1, (1 << max(rows - 1, 1).bit_length()) // 8)
     room = -(-rows // eighth) * eighth

@@ -8,20 +8,20 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from o2pl.kernels.gpu_parts import ObjectiveKind, Rows, parts
+from o2pl.kernels.gpu_parts import ObjectiveKind, Rows, gpu_parts
 
 BLOCK = 2**15  # rows
 
 
 @lru_cache
-def blocks(kind: ObjectiveKind, n_actions: int) -> Any:
+def gpu_blocks(kind: ObjectiveKind, n_actions: int) -> Any:
     """Return a program (W [K, d], number, n, X [m, d], Rows) -> sums per block, gradients [parts, K, d]."""
 
     def one(W: Any, number: Any, n: Any, gradients: Any, each: Any) -> Any:
         first, X, rows = each
         inside = first + jnp.arange(len(X), dtype=jnp.int32) < n
         Z = jnp.dot(X, W.T, precision="highest")
-        sums, cotangents = parts(kind, Z, n_actions, rows, inside, number)
+        sums, cotangents = gpu_parts(kind, Z, n_actions, rows, inside, number)
         added = [jnp.dot(D.T, X, precision="highest") for D in cotangents]
         return gradients + jnp.stack(added), jnp.stack([each.sum() for each in sums])
 

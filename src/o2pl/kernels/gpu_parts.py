@@ -45,22 +45,24 @@ class Rows(NamedTuple):
     control: Any = None  # m(x, a) - b, [rows, columns]
 
 
-def parts(kind: ObjectiveKind, Z: Any, K: int, rows: Rows, inside: Any, numbers: Any) -> tuple[list[Any], list[Any]]:
+def gpu_parts(
+    kind: ObjectiveKind, Z: Any, K: int, rows: Rows, inside: Any, numbers: Any
+) -> tuple[list[Any], list[Any]]:
     """Return the sums of each row, [rows] each, and cotangents, [rows, columns] each. numbers: α, or τ"""
     columns = jax.lax.broadcasted_iota(jnp.int32, Z.shape, 1)
     Z = jnp.where(columns < K, Z, LOW)
     hit = columns == rows.actions[:, None]
     weigh = inside if rows.weights is None else jnp.where(inside, rows.weights, 0)
     if kind.outcome:
-        return _outcome(kind, Z, K, hit, rows, weigh, numbers)
-    return _pessimistic(kind, Z, hit, rows, weigh, numbers)
+        return _gpu_outcome(kind, Z, K, hit, rows, weigh, numbers)
+    return _gpu_pessimistic(kind, Z, hit, rows, weigh, numbers)
 
 
-def _weighed(weigh: Any, values: Any) -> Any:
+def _gpu_weighed(weigh: Any, values: Any) -> Any:
     return jnp.where(weigh, values, 0) if weigh.dtype == jnp.bool_ else weigh * values
 
 
-def _pessimistic(
+def _gpu_pessimistic(
     kind: ObjectiveKind, Z: Any, hit: Any, rows: Rows, weigh: Any, alpha: Any
 ) -> tuple[list[Any], list[Any]]:
     powers = jnp.exp(Z - Z.max(axis=1)[:, None])
@@ -68,19 +70,19 @@ def _pessimistic(
     ratios = jnp.where(hit, pi, 0).sum(axis=1) * rows.second
     centred = jnp.minimum(ratios, alpha) - 1
     live = jnp.where(ratios < alpha, ratios, 0)
-    of_risk = _weighed(weigh, live * rows.first)
-    of_variance = _weighed(weigh, 2 * live * (jnp.minimum(ratios, alpha) - 1))
+    of_risk = _gpu_weighed(weigh, live * rows.first)
+    of_variance = _gpu_weighed(weigh, 2 * live * (jnp.minimum(ratios, alpha) - 1))
     rest = jnp.where(hit, 1, 0) - pi
-    sums = [_weighed(weigh, centred * rows.first), _weighed(weigh, centred * centred)]
+    sums = [_gpu_weighed(weigh, centred * rows.first), _gpu_weighed(weigh, centred * centred)]
     cotangents = [of_risk[:, None] * rest, of_variance[:, None] * rest]
     if not kind.controlled:
         return [*sums, jnp.zeros_like(sums[0])], cotangents
     mean = (pi * rows.control).sum(axis=1)
-    cotangents[0] += _weighed(weigh[:, None], pi * (rows.control - mean[:, None]))
-    return [*sums, _weighed(weigh, mean)], cotangents
+    cotangents[0] += _gpu_weighed(weigh[:, None], pi * (rows.control - mean[:, None]))
+    return [*sums, _gpu_weighed(weigh, mean)], cotangents
 
 
-def _outcome(
+def _gpu_outcome(
     kind: ObjectiveKind, Z: Any, K: int, hit: Any, rows: Rows, weigh: Any, tau: Any
 ) -> tuple[list[Any], list[Any]]:
     own, rewards = jnp.where(hit, Z, 0).sum(axis=1), rows.first
@@ -93,9 +95,9 @@ def _outcome(
     else:
         z = own + (tau if not kind.competing else -tau)
     m = 1 / (1 + jnp.exp(-z))
-    c = _weighed(weigh, m - rewards)
+    c = _gpu_weighed(weigh, m - rewards)
     losses = jnp.maximum(z, 0) + jnp.log(1 + jnp.exp(-jnp.abs(z))) - rewards * z
     cotangent = jnp.where(hit, c[:, None], 0)
     if kind.competing and K > 1:
         cotangent = jnp.where(hit, cotangent, -powers * (c / total)[:, None])
-    return [_weighed(weigh, losses), c], [cotangent]
+    return [_gpu_weighed(weigh, losses), c], [cotangent]

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
-from o2pl.kernels.gpu_parts import ObjectiveKind, Rows, parts
+from o2pl.kernels.gpu_parts import ObjectiveKind, Rows, gpu_parts
 
 try:
     from jax.experimental.pallas import triton
@@ -40,26 +40,26 @@ class Tiles(NamedTuple):
     programs: int
 
 
-def tiles_for(width: int, outcome: bool) -> Tiles:
+def gpu_tiles_for(width: int, outcome: bool) -> Tiles:
     """Return the fastest of the settings tried on an H200."""
-    if _power(width, 16) <= 32:
+    if _gpu_tile_power(width, 16) <= 32:
         return Tiles(64, 2, 3, 1056)
-    if _power(width, 16) <= 128:
+    if _gpu_tile_power(width, 16) <= 128:
         return Tiles(64, 4 if outcome else 2, 3, 528)
     return Tiles(64, 4, 2, 132)
 
 
-def fits(width: int, n_actions: int, largest: float) -> bool:
+def fits_gpu_tiles(width: int, n_actions: int, largest: float) -> bool:
     """Whether there is a tile for such a log. largest: of the cotangents"""
     return triton is not None and width <= WIDEST and n_actions <= MOST and largest < LARGEST
 
 
-def _power(n: int, least: int) -> int:
+def _gpu_tile_power(n: int, least: int) -> int:
     return max(least, 1 << (n - 1).bit_length())
 
 
 @jax.jit
-def halves(X: Any, scale: Any) -> tuple[Any, Any]:
+def gpu_tile_halves(X: Any, scale: Any) -> tuple[Any, Any]:
     """Return X / scale as H + L."""
     scaled = X / scale
     # not `astype` and back, which XLA may optimise away
@@ -68,9 +68,9 @@ def halves(X: Any, scale: Any) -> tuple[Any, Any]:
 
 
 @lru_cache
-def tiled(kind: ObjectiveKind, n_actions: int, width: int, tiles: Tiles, interpret: bool = False) -> Any:
+def gpu_tiled(kind: ObjectiveKind, n_actions: int, width: int, tiles: Tiles, interpret: bool = False) -> Any:
     """Return a program (W [K, d], number, n, H [m, d], L [m, d], Rows) -> sums per program, gradients [parts, K, d]."""
-    K, columns, wide = n_actions, _power(n_actions, 16), _power(width, 16)
+    K, columns, wide = n_actions, _gpu_tile_power(n_actions, 16), _gpu_tile_power(width, 16)
     dot = triton.dot
 
     def block(ref: Any, first: Any, across: int, real: int) -> Any:
@@ -101,7 +101,7 @@ def tiled(kind: ObjectiveKind, n_actions: int, width: int, tiles: Tiles, interpr
                 block(next(there), first, columns, K) if kind.controlled else None,
             )
             inside = first + jax.lax.iota(jnp.int32, tiles.rows) < n
-            added, cotangents = parts(kind, Z, K, rows, inside, number)
+            added, cotangents = gpu_parts(kind, Z, K, rows, inside, number)
             gradients = [
                 g + dot(high, D.astype(HALF), trans_a=True) for g, D in zip(gradients, cotangents, strict=True)
             ]
@@ -146,7 +146,7 @@ def tiled(kind: ObjectiveKind, n_actions: int, width: int, tiles: Tiles, interpr
     def run(W: Any, number: Any, n: Any, high: Any, low: Any, rows: Any) -> Any:
         padded = jnp.zeros((wide, columns), jnp.float32).at[:width, :K].set(W.T)
         unit = jnp.exp2(jnp.ceil(jnp.log2(jnp.maximum(jnp.abs(padded).max(), 1e-30))))
-        wh, wl = halves(padded, unit)
+        wh, wl = gpu_tile_halves(padded, unit)
         given = [column for column in Rows(*rows) if column is not None]
         numbers = jnp.stack([jnp.asarray(number, jnp.float32), unit])
         gradients, sums = run_tiles(jnp.reshape(n, 1), numbers, wh, wl, high, low, *given)

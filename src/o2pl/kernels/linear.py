@@ -38,12 +38,12 @@ class HeldFeatures:
         return X
 
 
-def panel_rows(width: int) -> int:
+def linear_panel_rows(width: int) -> int:
     """Return the number of rows of a panel."""
     return PANEL * max(256, BLOCK // max(width, 1))
 
 
-def inverse_propensities(log: PessimisticLog, dtype: Any) -> Floats:
+def linear_inverse_propensities(log: PessimisticLog, dtype: Any) -> Floats:
     inverse: Floats = np.empty(len(log.propensities), dtype)
     with np.errstate(over="ignore"):
         np.divide(1, log.propensities, out=inverse, casting="same_kind")  # no copy in double precision

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.contexts import ActionSets, as_contexts
-from o2pl.kernels.gpu import find_device
+from o2pl.kernels.gpu import find_gpu
 from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.penalty import Tangent
@@ -56,8 +56,8 @@ class NetworkValue(PolicyValue):
             if real < _AT_A_TIME:  # padding: steps of size 0, not counted
                 rows = np.concatenate([rows, np.broadcast_to(rows[:1], (_AT_A_TIME - real, rows.shape[1]))])
                 own = np.concatenate([own, np.full(_AT_A_TIME - real, -1, np.float32)])
-            with jax_module().default_device(find_device(self.device)):
-                state, value = program_of(static)(
+            with jax_module().default_device(find_gpu(self.device)):
+                state, value = network_program(static)(
                     state, self._columns(rows, static), own, np.float32(done + start), fixed
                 )
         moved, one, two = (np.array(each) for each in state)
@@ -90,7 +90,7 @@ class NetworkValue(PolicyValue):
         log = self.log
         columns: dict[str, Any] = {"actions": log.actions[rows].astype(np.int32)}
         if as_contexts(self.features).items is not None:
-            columns |= _sets(self.features, rows, columns["actions"], static)
+            columns |= _network_sets(self.features, rows, columns["actions"], static)
         else:
             columns["x"] = self.features[rows].astype(np.float32, copy=False)
         if static.weighed:
@@ -106,7 +106,7 @@ class NetworkValue(PolicyValue):
         return columns
 
 
-def _sets(sets: ActionSets, rows: Ints, actions: Ints, static: Static) -> dict[str, Any]:
+def _network_sets(sets: ActionSets, rows: Ints, actions: Ints, static: Static) -> dict[str, Any]:
     """Return the feature rows of all actions, padded to the largest set; for independent actions, the played one."""
     first, sizes = sets.offsets[rows], sets.sizes[rows]
     if static.outcome and not static.competing:
@@ -129,7 +129,7 @@ class Static:
 
 
 @lru_cache(maxsize=64)
-def program_of(static: Static) -> Any:
+def network_program(static: Static) -> Any:
     jax = jax_module()
     jnp = jax.numpy
 

@@ -36,7 +36,7 @@ class MemberProblem(NamedTuple):
         return feature_plan(self.features, self.seen, n) if self.plan is None else self.plan(n)
 
     def featurise(self, rows: slice = slice(None)) -> Any:
-        return featurise(self.features, self.seen, self.rows.contexts[rows])
+        return features_for_registered(self.features, self.seen, self.rows.contexts[rows])
 
     @property
     def width(self) -> int:
@@ -68,7 +68,7 @@ def fused_value(
 
 def find_value(problem: MemberProblem) -> Function | None:
     key = type(problem.policy), type(problem.objective), problem.rows.encoded.kind
-    return _found(problem, (*key, "card" if problem.device != "cpu" else "cpu"))
+    return _registered(problem, (*key, "card" if problem.device != "cpu" else "cpu"))
 
 
 def has_card(policy: type, objective: type, kind: str) -> bool:
@@ -76,12 +76,12 @@ def has_card(policy: type, objective: type, kind: str) -> bool:
     return (policy, objective, kind, "card") in VALUES
 
 
-def _found(problem: MemberProblem, key: Key) -> Function | None:
+def _registered(problem: MemberProblem, key: Key) -> Function | None:
     make = VALUES.get(key)
     return None if make is None or (problem.log.weights is not None and key not in WEIGHED) else make(problem)
 
 
-def featurise(features: FeatureMap, seen: State, contexts: Any) -> Any:
+def features_for_registered(features: FeatureMap, seen: State, contexts: Any) -> Any:
     """Return the features of rows, or of each action of a set."""
     rows = as_contexts(contexts)
     return rows.with_features(features.transform(seen, rows.inputs))

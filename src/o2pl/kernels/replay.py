@@ -11,7 +11,7 @@ from o2pl.policies.softmax import Softmax
 from o2pl.protocols import Array, Floats, Policy, State
 
 
-def adam_on_a_window(
+def replay_adam(
     policy: Policy, objective: Pessimistic, plan: FeaturePlan | None, oracle: Adam, rows: Interactions, params: Floats,
     kept: State,
 ) -> tuple[Floats, State] | None:  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.data.contexts import SparseRows
-from o2pl.kernels.linear import inverse_propensities
+from o2pl.kernels.linear import linear_inverse_propensities
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.pessimistic import VARIANCE, PessimisticLog
 from o2pl.protocols import Floats, Ints
@@ -25,8 +25,8 @@ class SparseValue:
         residuals = (log.losses - log.subtracted).astype(np.float32)
         self._log = log
         self._risk = _core.SparseRisk(
-            *_columns(rows), np.ascontiguousarray(log.actions, np.int64), residuals,
-            inverse_propensities(log, np.float32), float(log.alpha), control,
+            *_sparse_columns(rows), np.ascontiguousarray(log.actions, np.int64), residuals,
+            linear_inverse_propensities(log, np.float32), float(log.alpha), control,
             0.0 if control is None else float(log.baseline), n_actions,
         )  # fmt: skip
 
@@ -51,7 +51,7 @@ class SparseOutcome:
         weights = None if log.weights is None else log.weights.astype(np.float32)
         settings = float(log.size), float(log.l2), float(log.level_l2)
         self._value = _core.SparseOutcome(
-            *_columns(rows), actions, rewards, weights, log.competing, n_actions, settings, PANEL
+            *_sparse_columns(rows), actions, rewards, weights, log.competing, n_actions, settings, PANEL
         )
         self._threads = thread_count() if len(rows) > PANEL else 1
 
@@ -68,7 +68,7 @@ class SparseOutcome:
         return self._value.descend(params, steps, changes, inner, at, *settings)
 
 
-def _columns(rows: SparseRows) -> tuple[Ints, Floats, Ints]:
+def _sparse_columns(rows: SparseRows) -> tuple[Ints, Floats, Ints]:
     """Return the columns in the types of the core."""
     return (
         np.ascontiguousarray(rows.indices, np.int32),

@@ -11,7 +11,7 @@ from o2pl.data.contexts import SparseRows, is_sparse
 from o2pl.features.plan import FeaturePlan, planned_features
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.dense import HELD as LAID_OUT
-from o2pl.kernels.dense import as_they_are, dense_value, laid_out
+from o2pl.kernels.dense import dense_layout, dense_plan, dense_value
 from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.gaussian import gaussian_value
 from o2pl.kernels.gpu import GpuValue
@@ -30,7 +30,7 @@ from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
 
 
-def rows_of_features(problem: MemberProblem, dtype: Any = np.float32) -> Features:
+def feature_rows_for_values(problem: MemberProblem, dtype: Any = np.float32) -> Features:
     """Return a function that computes features of rows on demand; in one pass for the built-in feature maps.
 
     Members with the same rows and map share them.
@@ -51,7 +51,7 @@ def rows_of_features(problem: MemberProblem, dtype: Any = np.float32) -> Feature
     return held
 
 
-def sparse_rows(problem: MemberProblem) -> SparseRows:
+def sparse_rows_for_values(problem: MemberProblem) -> SparseRows:
     """Return all sparse feature rows; members with the same ones share them."""
     key = (id(problem.seen), problem.start, "sparse")
     known: SparseRows | None = problem.shared.get(key)
@@ -62,65 +62,65 @@ def sparse_rows(problem: MemberProblem) -> SparseRows:
 
 @fused_value(Softmax, Pessimistic, "dense", weighed=True)
 @fused_value(Softmax, Outcome, "dense", weighed=True)
-def _softmax(problem: MemberProblem) -> Any:
+def _softmax_value(problem: MemberProblem) -> Any:
     """Members that learn from the same features, columns and weights share the rows."""
     assert isinstance(problem.policy, Softmax)
     contexts, log, plan = problem.rows.contexts, problem.log, problem.feature_plan()
     key = (id(problem.seen), problem.start, type(log), problem.policy.n_actions)
     if plan is None:  # a feature map of somebody else
-        contexts, plan = problem.featurise(), as_they_are(problem.width)
+        contexts, plan = problem.featurise(), dense_plan(problem.width)
     known = problem.shared.get(key)
     if known is None or known[1] is not log.weights or isinstance(log, PessimisticLog):
         held = problem.shared.get("held", LAID_OUT)
-        known = problem.shared[key] = laid_out(log, contexts, plan, problem.policy.n_actions, held), log.weights
+        known = problem.shared[key] = dense_layout(log, contexts, plan, problem.policy.n_actions, held), log.weights
     return dense_value(log, known[0], len(contexts), plan.width, problem.policy.n_actions)
 
 
 @fused_value(Softmax, Pessimistic, "dense", weighed=True, device="card")
 @fused_value(Softmax, Outcome, "dense", weighed=True, device="card")
-def _on_card(problem: MemberProblem) -> Any:
+def _gpu_value(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, Softmax)
     held = problem.shared.setdefault((id(problem.seen), problem.start, "card"), {})
-    features = rows_of_features(problem)
+    features = feature_rows_for_values(problem)
     return GpuValue(problem.log, features, problem.width, problem.policy.n_actions, problem.device, held=held)
 
 
 @fused_value(Gaussian, Pessimistic, "dense")
-def _gaussian(problem: MemberProblem) -> Any:
+def _gaussian_value(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, Gaussian)
-    return gaussian_value(problem.log, *_rows_and_plan(problem, problem.rows.contexts), problem.policy)
+    return gaussian_value(problem.log, *_rows_and_plan_for_value(problem, problem.rows.contexts), problem.policy)
 
 
 @fused_value(ActionWise, Pessimistic, "sets")
-def _actionwise(problem: MemberProblem) -> Any:
+def _actionwise_value(problem: MemberProblem) -> Any:
     sets = problem.rows.contexts
-    return actionwise_value(problem.log, *_rows_and_plan(problem, sets.inputs), sets.offsets)
+    return actionwise_value(problem.log, *_rows_and_plan_for_value(problem, sets.inputs), sets.offsets)
 
 
-def _rows_and_plan(problem: MemberProblem, rows: Floats) -> tuple[Floats, FeaturePlan]:
+def _rows_and_plan_for_value(problem: MemberProblem, rows: Floats) -> tuple[Floats, FeaturePlan]:
     """Return rows and the plan of their features, for sums in double precision: products are rounded, as elsewhere."""
     plan = problem.feature_plan()
     if plan is not None and len(plan.product_shift) == 0:
         return rows, plan
-    return problem.features.transform(problem.seen, rows), as_they_are(problem.width)
+    return problem.features.transform(problem.seen, rows), dense_plan(problem.width)
 
 
 @fused_value(SparseSoftmax, Pessimistic, "sparse")
-def _sparse(problem: MemberProblem) -> Any:
+def _sparse_value(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, SparseSoftmax)
-    return SparseValue(problem.log, sparse_rows(problem), problem.policy.n_actions)
+    return SparseValue(problem.log, sparse_rows_for_values(problem), problem.policy.n_actions)
 
 
 @fused_value(SparseSoftmax, Outcome, "sparse", weighed=True)
-def _sparse_outcome(problem: MemberProblem) -> Any:
+def _sparse_outcome_value(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, SparseSoftmax)
     assert isinstance(problem.log, OutcomeLog)
-    return SparseOutcome(problem.log, sparse_rows(problem), problem.policy.n_actions)
+    return SparseOutcome(problem.log, sparse_rows_for_values(problem), problem.policy.n_actions)
 
 
 @fused_value(ActionWise, Outcome, "sets", weighed=True)
 @fused_value(ActionWise, Outcome, "sparse sets", weighed=True)
-def _played(problem: MemberProblem) -> Any:
+def _played_outcome_value(problem: MemberProblem) -> Any:
     """For independent actions, only the played one enters the likelihood: rows with a single action each."""
     log, sets = problem.log, problem.rows.contexts
     assert isinstance(log, OutcomeLog)
@@ -138,8 +138,8 @@ def _played(problem: MemberProblem) -> Any:
         return SparseOutcome(alone, played, 1)
     plan = problem.feature_plan()
     if plan is None:
-        played, plan = problem.features.transform(problem.seen, played), as_they_are(problem.width)
-    return dense_value(alone, laid_out(alone, played, plan, 1), len(played), plan.width, 1)
+        played, plan = problem.features.transform(problem.seen, played), dense_plan(problem.width)
+    return dense_value(alone, dense_layout(alone, played, plan, 1), len(played), plan.width, 1)
 
 
 for _objective in (Pessimistic, Outcome):
@@ -150,7 +150,7 @@ for _objective in (Pessimistic, Outcome):
 
 @fused_value(FiniteClass, Pessimistic, "dense")
 @fused_value(ThresholdClass, Pessimistic, "dense")
-def _finite(problem: MemberProblem) -> Any:
+def _finite_value(problem: MemberProblem) -> Any:
     if problem.start or problem.log.control is not None:
         return None
     previous = problem.previous

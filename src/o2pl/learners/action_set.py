@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def add_action(learner: DiscreteEstimator, name: str | None, like: Any) -> int | str:
     """Let a learner choose one more action. Returns its name or index."""
-    engine, names = _engine_of(learner, "add_action"), learner.actions_
+    engine, names = _engine_with_action_set(learner, "add_action"), learner.actions_
     if name is not None and name in learner._removed:  # what was learned of it is still there
         if like is not None:
             raise InvalidInput(f"like: found {like!r} for {name!r}, which has been an action before, expected None")
@@ -35,9 +35,9 @@ def add_action(learner: DiscreteEstimator, name: str | None, like: Any) -> int |
         )
     if name in names:
         raise InvalidInput(f"add_action: found {name!r}, which is an action already, expected a new name")
-    model = None if like is None else _index(learner, like, "like")
+    model = None if like is None else _index_in_action_set(learner, like, "like")
     more: Names = check_names([*names, name]) if names else ()
-    grown = _grown(learner, engine, more)
+    grown = _grown_action_set(learner, engine, more)
     if model is not None:
         _imitate(grown, model)
     return more[-1] if more else learner.n_actions_ - 1
@@ -45,8 +45,8 @@ def add_action(learner: DiscreteEstimator, name: str | None, like: Any) -> int |
 
 def remove_action(learner: DiscreteEstimator, action: int | str) -> None:
     """Let a learner never choose this action again."""
-    engine = _engine_of(learner, "remove_action")
-    _index(learner, action, "action")
+    engine = _engine_with_action_set(learner, "remove_action")
+    _index_in_action_set(learner, action, "action")
     if action in learner._removed:
         raise InvalidInput(f"remove_action: found {action!r}, which was removed before")
     if len(learner._removed) + 1 == learner.n_actions_:
@@ -54,7 +54,7 @@ def remove_action(learner: DiscreteEstimator, action: int | str) -> None:
     _set_removed(learner, engine, (*learner._removed, action))
 
 
-def _engine_of(learner: DiscreteEstimator, of: str) -> Engine:
+def _engine_with_action_set(learner: DiscreteEstimator, of: str) -> Engine:
     kind = type(learner).__name__
     if learner._engine is None:
         raise InvalidInput(f"{of}: found a learner that has seen no data, expected {kind}(actions=[...])")
@@ -63,7 +63,7 @@ def _engine_of(learner: DiscreteEstimator, of: str) -> Engine:
     return learner._engine
 
 
-def _index(learner: DiscreteEstimator, action: Any, what: str) -> int:
+def _index_in_action_set(learner: DiscreteEstimator, action: Any, what: str) -> int:
     """Return the index of an action, given by its name or, if actions have none, its index."""
     names: Names = learner.actions_
     if names:
@@ -81,7 +81,7 @@ def _set_removed(learner: DiscreteEstimator, engine: Engine, removed: tuple[int 
         engine.explore_by(learner._exploring(learner.n_actions_, learner.actions_))
 
 
-def _grown(learner: DiscreteEstimator, before: Engine, names: Names) -> Engine:
+def _grown_action_set(learner: DiscreteEstimator, before: Engine, names: Names) -> Engine:
     """Return the engine with one more action, the last. It has learned from the same rows."""
     with before.lock:
         known = learner.n_actions, learner.actions, learner.n_actions_

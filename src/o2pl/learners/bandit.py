@@ -12,8 +12,8 @@ from o2pl.engine.member import LINEAR, QUADRATIC, Member
 from o2pl.engine.schedules import SELDOM, Geometric, Schedule, as_schedule
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
-from o2pl.learners.discrete import DiscreteEstimator, as_exploration
-from o2pl.learners.params import refusing
+from o2pl.learners.discrete import DiscreteEstimator, discrete_exploration
+from o2pl.learners.params import refusing_params
 from o2pl.objectives.outcome import Outcome
 from o2pl.policies import ActionWise, Neural, NeuralSets
 from o2pl.policies.sampling import BY_EXCESS, CountBonus, UniformExploration
@@ -25,7 +25,7 @@ _LATE = -3.0  # log prior of members with independent actions: they need more ro
 _LATEST, _LONG = -20.0, 1000  # log prior of networks, and the number of rows from which they learn
 
 
-def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Member]:
+def _pair_of_bandit(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Member]:
     """Return two members: one with competing actions, one with independent actions."""
     return (
         Member(features, objective=Outcome(True), joins=joins),
@@ -34,11 +34,11 @@ def _pair(features: FeatureMap, l2: float, joins: int = 0) -> tuple[Member, Memb
 
 
 # The last one is strongly shrunk: it predicts best while rows are few for the features, or rewards noisy or rare.
-_LINEAR = (*_pair(LINEAR, 3.0), Member(LINEAR, objective=Outcome(False, 30.0), prior=-1.0))
-_UNION = (*_LINEAR, *_pair(QUADRATIC, 10.0, joins=100))
+_LINEAR = (*_pair_of_bandit(LINEAR, 3.0), Member(LINEAR, objective=Outcome(False, 30.0), prior=-1.0))
+_UNION = (*_LINEAR, *_pair_of_bandit(QUADRATIC, 10.0, joins=100))
 
 
-def _network(policy: Any, competing: bool) -> Member:
+def _bandit_network(policy: Any, competing: bool) -> Member:
     objective = Outcome(competing, 1.0)
     return Member(Standardise(), policy, objective=objective, joins=_LONG, schedule=SELDOM, prior=_LATEST)
 
@@ -46,31 +46,31 @@ def _network(policy: Any, competing: bool) -> Member:
 _CLASSES: dict[str, tuple[Member, ...]] = {
     "union": _UNION,
     "linear": _LINEAR,
-    "quadratic": _pair(QUADRATIC, 10.0),
+    "quadratic": _pair_of_bandit(QUADRATIC, 10.0),
     "actionwise": (Member(Standardise(), ActionWise(), objective=Outcome(False)),),
     "items": (Member(UserItems(), ActionWise(), objective=Outcome(False, 3.0)),),
-    "neural": (*_UNION, _network(Neural(), True)),
+    "neural": (*_UNION, _bandit_network(Neural(), True)),
     "neural actionwise": (
         Member(Standardise(), ActionWise(), objective=Outcome(False)),
-        _network(NeuralSets(), False),
+        _bandit_network(NeuralSets(), False),
     ),
     "neural items": (
         Member(UserItems(), ActionWise(), objective=Outcome(False, 3.0)),
-        _network(NeuralSets(), False),
+        _bandit_network(NeuralSets(), False),
     ),
-    "hashed": _pair(Hashed(), 3.0),
+    "hashed": _pair_of_bandit(Hashed(), 3.0),
     "hashed actionwise": (Member(Hashed(), ActionWise(), objective=Outcome(False)),),
 }
 
 
 _BEFORE: dict[str, tuple[Member, ...]] = {  # without the strongly shrunk member
-    "union": (*_pair(LINEAR, 3.0), *_pair(QUADRATIC, 10.0, joins=100)),
-    "linear": _pair(LINEAR, 3.0),
-    "neural": (*_pair(LINEAR, 3.0), *_CLASSES["neural"][3:]),
+    "union": (*_pair_of_bandit(LINEAR, 3.0), *_pair_of_bandit(QUADRATIC, 10.0, joins=100)),
+    "linear": _pair_of_bandit(LINEAR, 3.0),
+    "neural": (*_pair_of_bandit(LINEAR, 3.0), *_CLASSES["neural"][3:]),
 }
 
 
-@refusing(
+@refusing_params(
     sharpness="Bandit explores where predictions are uncertain, and plays the best action elsewhere;"
     " exploration=0.05 mixes in uniform choice; O2PL has a sharpness"
 )
@@ -170,7 +170,7 @@ class Bandit(DiscreteEstimator):
 
     def _exploration(self, n_actions: int | None) -> Exploration:
         given = 0.0 if isinstance(self.exploration, str) and self.exploration == "auto" else self.exploration
-        rule = as_exploration(given, instead='"auto", ')
+        rule = discrete_exploration(given, instead='"auto", ')
         many = n_actions is not None and n_actions > Curvature.most_actions
         if isinstance(rule, UniformExploration) and rule is not given and many:
             return CountBonus(epsilon=rule.epsilon)

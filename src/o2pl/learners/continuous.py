@@ -31,7 +31,7 @@ class ContinuousEstimator(Explainable, BanditEstimator):
     def predict_density(self, contexts: Any, actions: Any) -> Floats:
         """Return the density of each action under the acting policy, [n]."""
         rows = self._begun().encoder.encode(contexts)
-        return self._likelihoods(rows, check_continuous_actions(_one_each(rows, actions)))
+        return self._likelihoods(rows, check_continuous_actions(_one_continuous_each(rows, actions)))
 
     def predict_moments(self, contexts: Any) -> tuple[Floats, Floats]:
         """Return the exact mean and standard deviation of the acting policy's actions. [n], [n]"""
@@ -53,14 +53,14 @@ class ContinuousEstimator(Explainable, BanditEstimator):
         return ROW
 
     def _check_actions(self, encoder: Encoder, rows: Any, actions: Any) -> Array:
-        checked = check_continuous_actions(_one_each(rows, actions))
-        bounds = check_bounds(self.bounds)
+        checked = check_continuous_actions(_one_continuous_each(rows, actions))
+        bounds = check_continuous_bounds(self.bounds)
         if bounds is not None:
-            _check_within(checked, bounds)
+            _check_continuous_within(checked, bounds)
         return checked
 
     def _action_bounds(self, encoder: Encoder) -> tuple[float, float]:
-        bounds = check_bounds(self.bounds)
+        bounds = check_continuous_bounds(self.bounds)
         if bounds is None:
             return -sys.float_info.max, math.inf
         return math.nextafter(bounds[0], math.inf), bounds[1]
@@ -72,18 +72,18 @@ class ContinuousEstimator(Explainable, BanditEstimator):
         return Rewards(lambda rows, actions: check_rewards(rewards(rows, actions), ends)), None
 
 
-def check_bounds(bounds: Any) -> Bounds | None:
+def check_continuous_bounds(bounds: Any) -> Bounds | None:
     return None if bounds is None else check_pair("bounds", bounds, "lowest action", "highest action")
 
 
-def _one_each(rows: Any, actions: Any) -> Any:
+def _one_continuous_each(rows: Any, actions: Any) -> Any:
     found = len(np.atleast_1d(actions))
     if found != len(rows):
         raise InvalidInput(f"actions: found {found}, expected one per context ({len(rows)})")
     return actions
 
 
-def _check_within(actions: Floats, bounds: Bounds) -> None:
+def _check_continuous_within(actions: Floats, bounds: Bounds) -> None:
     """Check that actions are strictly within the bounds: clipped actions have a probability but no density."""
     low, high = bounds
     wrong = ~((low < actions) & (actions < high))

@@ -17,8 +17,8 @@ from o2pl.engine.spec import Spec
 from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
 from o2pl.features import Settled
-from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_bounds
-from o2pl.learners.discrete import as_exploration
+from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_continuous_bounds
+from o2pl.learners.discrete import discrete_exploration
 from o2pl.objectives.squares import LeastSquares
 from o2pl.policies.cells import Cells
 from o2pl.policies.curve import Curve
@@ -91,7 +91,7 @@ class ContinuousBandit(ContinuousEstimator):
     # -- building the engine
 
     def _cells(self) -> Cells:
-        bounds = check_bounds(self.bounds)
+        bounds = check_continuous_bounds(self.bounds)
         if bounds is None:
             raise InvalidInput("bounds: found None, expected the lowest and the highest action, such as (5, 20)")
         if self.spacing not in ("auto", "linear", "log"):
@@ -107,7 +107,7 @@ class ContinuousBandit(ContinuousEstimator):
             if features != "auto":
                 raise InvalidInput(f'features: found {features!r}, expected "auto" or a feature map')
             features = Settled(QUADRATIC if width <= _FEW else LINEAR)
-        exploration = as_exploration(self.exploration)
+        exploration = discrete_exploration(self.exploration)
         policy = Curve(self._cells(), width)
         schedule = _OFTEN if self.schedule == "geometric" else as_schedule(self.schedule)
         spec = Spec(

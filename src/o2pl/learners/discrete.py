@@ -35,20 +35,20 @@ from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
 from o2pl.explaining.explained import Explainable
 from o2pl.features import Hashed, UserItems
-from o2pl.kernels.gpu import check_device, find_device
+from o2pl.kernels.gpu import check_gpu, find_gpu
 from o2pl.kernels.registry import has_card
 from o2pl.learners.action_set import add_action, remove_action
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.policy_kinds import (
     BY_CONTEXTS,
     OF_KINDS,
-    check_policy,
-    features_for,
-    for_offers,
-    hashed_of,
-    items_of,
-    numbered_of,
-    policy_of,
+    check_policy_kind,
+    features_for_policy,
+    hashed_policies_features,
+    policies_have_items,
+    policies_numbered,
+    policy_for_offers,
+    policy_of_member,
 )
 from o2pl.policies.neural import innermost_neural
 from o2pl.policies.sampling import UniformExploration, Without
@@ -89,7 +89,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         """Return the sharpness of the mixture of policies, or `BY_EXCESS`."""
 
     def _exploration(self, n_actions: int | None) -> Exploration:
-        return as_exploration(self.exploration)
+        return discrete_exploration(self.exploration)
 
     def _exploring(self, n_actions: int | None, names: Names) -> Exploration:
         """Return the exploration rule without the actions that were removed."""
@@ -203,7 +203,12 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         named = kind == ROW and isinstance(self.policy, str) and (self.policy, WORDS) in OF_KINDS
         if named and (is_sparse(contexts) or schema_has_new_words(contexts)):
             return WORDS
-        if kind == ROW and not named and schema_has_texts(contexts) and hashed_of(self._given_members(kind)) is None:
+        if (
+            kind == ROW
+            and not named
+            and schema_has_texts(contexts)
+            and hashed_policies_features(self._given_members(kind)) is None
+        ):
             raise InvalidInput(
                 f"contexts: found texts with policy={self.policy!r}, which has columns for categories; expected"
                 " policy='hashed', which splits them into words and pairs of words, or numbers, such as an embedding"
@@ -213,7 +218,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
     def _members(self, kind: str, shared: int | None = None) -> tuple[Member, ...]:
         """Return the members given by `policy` for this kind of contexts. shared: number of user features."""
         members = self._given_members(kind)
-        return tuple(for_offers(member, shared or 0) for member in members) if kind == OFFER else members
+        return tuple(policy_for_offers(member, shared or 0) for member in members) if kind == OFFER else members
 
     def _given_members(self, kind: str) -> tuple[Member, ...]:
         if isinstance(self.policy, str):
@@ -225,7 +230,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         if isinstance(self.policy, Hashed):
             return (Member(self.policy),)
         if hasattr(self.policy, "forward"):
-            return (Member(features_for(self.policy), self.policy),)
+            return (Member(features_for_policy(self.policy), self.policy),)
         if isinstance(self.policy, list | tuple) and self.policy and all(isinstance(m, Member) for m in self.policy):
             return tuple(self.policy)
         known = sorted(self._classes_of_policies)
@@ -235,20 +240,20 @@ class DiscreteEstimator(Explainable, BanditEstimator):
 
     def _new_encoder(self, kind: str = ROW, **known: Any) -> Encoder:
         members = self._members(kind)
-        hashed, items = hashed_of(members), items_of(members)
+        hashed, items = hashed_policies_features(members), policies_have_items(members)
         if kind == OFFER and not items:
             raise InvalidInput(
                 f"policy: found {self.policy!r} with a user and items, expected 'union' (the default), 'items',"
                 " or members with ActionWise()"
             )
         encoding = None if hashed is None else hashed.encoding
-        return Encoder(kind, items=items, hashed=encoding, numbered=numbered_of(members), **known)
+        return Encoder(kind, items=items, hashed=encoding, numbered=policies_numbered(members), **known)
 
     def _make_engine(self, encoder: Encoder, n_actions: int | None, names: Names = ()) -> Engine:
         members = self._members(encoder.kind, encoder.shared)
         sets, sparse = encoder.items, encoder.hashed is not None
         for member in members:
-            check_policy(member)
+            check_policy_kind(member)
         if not sets:
             given_by = [innermost_neural(member.policy) for member in members if member.policy is not None]
             own = {int(policy.n_actions) for policy in given_by if policy.n_actions is not None}
@@ -256,7 +261,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
                 raise InvalidInput(f"policy: found members with {sorted(own)} actions, expected one number of actions")
             names = self._given_names(sets) or names
             given = len(names) if self.n_actions is None and names else self.n_actions
-            self.n_actions_ = n_actions = _agreed(next(iter(own), None), given, n_actions)
+            self.n_actions_ = n_actions = _agreed_discrete_actions(next(iter(own), None), given, n_actions)
             if names and len(names) != n_actions:
                 raise InvalidInput(
                     f"actions: found {len(names)} names ({', '.join(names[:8])}) for {n_actions} actions,"
@@ -268,7 +273,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         if change is not None:
             members, place = change.watch(members, sets)
             watch = change, place
-        policies, schedule = [policy_of(member, n_actions) for member in members], self._schedule(n_actions)
+        policies, schedule = [policy_of_member(member, n_actions) for member in members], self._schedule(n_actions)
         ends = self._ends()
         spec = Spec(
             members, policies, self._objective(), schedule, self._ridge(policies, schedule, sets),
@@ -283,10 +288,10 @@ class DiscreteEstimator(Explainable, BanditEstimator):
 
     def _checked_device(self, members: Sequence[Member], policies: Sequence[Policy], sets: bool, sparse: bool) -> str:
         """Return the device of the objectives. A GPU that no member can use is an error."""
-        device = check_device(self.device)
+        device = check_gpu(self.device)
         if device == "cpu":
             return device
-        find_device(device)  # raises if something is missing
+        find_gpu(device)  # raises if something is missing
         kind = ("sparse sets" if sets else "sparse") if sparse else "sets" if sets else "dense"
         of = [type(member.objective or self._objective()) for member in members]
         if not any(has_card(type(policy), own, kind) for policy, own in zip(policies, of, strict=True)):
@@ -363,7 +368,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         return Rewards(lambda rows, actions: table[rows, actions], table), table.shape[1]
 
 
-def as_exploration(given: Any, instead: str = "") -> Exploration:
+def discrete_exploration(given: Any, instead: str = "") -> Exploration:
     """Return an exploration rule: a number ε becomes uniform exploration. instead: alternatives, for the message."""
     if hasattr(given, "at"):
         rule: Exploration = given
@@ -373,7 +378,7 @@ def as_exploration(given: Any, instead: str = "") -> Exploration:
     )
 
 
-def _agreed(of_policy: int | None, given: int | None, seen: int | None) -> int:
+def _agreed_discrete_actions(of_policy: int | None, given: int | None, seen: int | None) -> int:
     """Return the number of actions from the policy, the constructor or the data. A contradiction is an error."""
     known = of_policy if of_policy is not None else given
     if known is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def forget(learner: BanditEstimator, given: Any) -> int:
     """Let a learner forget these decisions. Returns the number of rows and of waiting decisions that are gone."""
-    before, numbers = learner._begun(), _numbers(given)
+    before, numbers = learner._begun(), _numbers_to_forget(given)
     with before.lock:
         rows = before.log.columns
         gone, waiting = np.isin(rows.ids, numbers), [n for n in numbers.tolist() if before.pending.get(n) is not None]
@@ -39,7 +39,7 @@ def forget(learner: BanditEstimator, given: Any) -> int:
     return int(gone.sum()) + len(waiting)
 
 
-def _numbers(given: Any) -> Ints:
+def _numbers_to_forget(given: Any) -> Ints:
     """Return the numbers of one or many decisions: ids, or what `act` and `act_many` return. [n]"""
     if isinstance(given, Decisions):
         return given.numbers

@@ -18,7 +18,7 @@ from o2pl.engine.spec import Spec
 from o2pl.engine.stream import UniformStream
 from o2pl.errors import InvalidInput
 from o2pl.features import Standardise
-from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_bounds
+from o2pl.learners.continuous import Bounds, ContinuousEstimator, check_continuous_bounds
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Gaussian, NeuralGaussian
 from o2pl.policies.sampling import UniformExploration
@@ -106,7 +106,7 @@ class GaussianO2PL(ContinuousEstimator):
             return self.policy
         if self.policy not in ("linear", "neural"):
             raise InvalidInput(f"policy: found {self.policy!r}, expected 'linear', 'neural' or a NeuralGaussian")
-        bounds = check_bounds(self.bounds)
+        bounds = check_continuous_bounds(self.bounds)
         if self.distribution not in ("normal", "log-normal"):
             raise InvalidInput(f'distribution: found {self.distribution!r}, expected "normal" or "log-normal"')
         log = self.distribution == "log-normal"

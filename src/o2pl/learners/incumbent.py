@@ -28,18 +28,18 @@ from o2pl.encode import Encoder
 from o2pl.engine.member import LINEAR
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed, Standardise, UserItems
-from o2pl.kernels.registry import featurise
+from o2pl.kernels.registry import features_for_registered
 from o2pl.learners.improvement_candidates import (
     Imitation,
     Kept,
     Probabilities,
     Verdict,
-    computed,
-    held_out_columns,
-    imitation,
-    random_loss,
-    some_of,
-    verdicts,
+    candidate_columns,
+    candidate_verdicts,
+    computed_candidate,
+    imitation_by_candidate,
+    random_candidate_loss,
+    some_candidate_rows,
 )
 from o2pl.learners.params import Parameters
 from o2pl.learners.targets import as_target
@@ -62,7 +62,7 @@ _SAME = 1e-6  # probabilities of logged actions that are nearer to the propensit
 # -- functions
 
 
-def clone(policy: Any, features: Any, actions: Ints, probabilities: Floats | None = None) -> Floats:
+def clone_of_incumbent(policy: Any, features: Any, actions: Ints, probabilities: Floats | None = None) -> Floats:
     """Return the policy most likely to have taken these actions, or the one closest to known probabilities.
 
     probabilities: [n, K], or flat for action sets.
@@ -82,7 +82,7 @@ def clone(policy: Any, features: Any, actions: Ints, probabilities: Floats | Non
     return _SOLVER(function, policy.init(as_contexts(features).n_inputs)).params
 
 
-def improved(
+def improved_incumbent(
     policy: Policy, features: Any, rows: Interactions, objective: Pessimistic, start: Floats, control: Any = None
 ) -> Floats:
     """Minimise the pessimistic objective from `start`. Returns the parameters."""
@@ -100,7 +100,7 @@ class LearnedPolicy:
 
     def probabilities(self, contexts: Any, sharpness: float = 1.0) -> Floats:
         """Return the probabilities of all actions, [n, K]; flat for action sets."""
-        scores = self.policy.scores(self.params, featurise(self.features, self.seen, contexts))
+        scores = self.policy.scores(self.params, features_for_registered(self.features, self.seen, contexts))
         return np.exp(log_softmax(sharpness * scores, as_contexts(contexts).offsets))
 
 
@@ -117,7 +117,7 @@ KINDS: dict[str, tuple[FeatureMap, bool]] = {
 _OF_ITEMS = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionwise"}
 
 
-def policy_for(contexts: Any) -> str:
+def incumbent_policy_for(contexts: Any) -> str:
     """Return the policy class in `KINDS` for these contexts. Dictionaries are encoded as numeric rows."""
     kind = kind_of_contexts(contexts)
     if kind in _OF_ITEMS:
@@ -201,7 +201,7 @@ class SafeImprovement(Parameters):
         propensities: Any = None,
         incumbent: Any = None,
         *,
-        kept: Kept = computed,
+        kept: Kept = computed_candidate,
     ) -> Self:
         """Learn from the incumbent's log: four columns, or one object, `Interactions` or a `Log`.
 
@@ -220,32 +220,36 @@ class SafeImprovement(Parameters):
         if not sets:
             K = check_count("n_actions", rows.n_actions if self.n_actions is None else self.n_actions)
             policy = (Softmax if hashed is None else SparseSoftmax)(K)
-        known = None if incumbent is None else _check_probabilities(_table(incumbent, rows, given), rows, policy)
+        known = (
+            None
+            if incumbent is None
+            else _check_incumbent_probabilities(_incumbent_table(incumbent, rows, given), rows, policy)
+        )
 
         def learn(places: Ints) -> list[Probabilities]:
-            known_there = None if known is None else some_of(known, rows, places)
+            known_there = None if known is None else some_candidate_rows(known, rows, places)
             copy, *candidates = self._learn(policy, features, rows[places], known_there, self.penalties)
             return [copy.probabilities, *(partial(each.probabilities, sharpness=self.sharpness) for each in candidates)]
 
         likely = rows.propensities if known is None else np.asarray(known[rows.encoded.places(rows.actions)])
         apart = known is not None and float(np.abs(likely - rows.propensities).max()) > _SAME
-        held = held_out_columns(learn, rows, self.folds, self.random_state, kept, known if apart else None)
+        held = candidate_columns(learn, rows, self.folds, self.random_state, kept, known if apart else None)
         ends = check_reward_range(self.reward_range)
-        found = verdicts(held[1:], self.penalties, self.confidence, rows, apart)
+        found = candidate_verdicts(held[1:], self.penalties, self.confidence, rows, apart)
         best = max(found, key=lambda verdict: (verdict.deploy, verdict.pessimistic))
         *_, chosen = self._learn(policy, features, rows, known, [best.penalty] if best.deploy else [])
         self._chosen = chosen
         self.verdicts_, self.verdict_, self.deploy_ = found, best, best.deploy
-        self.imitation_ = imitation(held[0], likely, rows.encoded.counts(rows.n_actions))
+        self.imitation_ = imitation_by_candidate(held[0], likely, rows.encoded.counts(rows.n_actions))
         self._incumbent = incumbent if hasattr(incumbent, "predict_proba") or callable(incumbent) else None
-        self.baseline_ = float(to_reward(random_loss(rows.losses, rows.propensities), ends))
+        self.baseline_ = float(to_reward(random_candidate_loss(rows.losses, rows.propensities), ends))
         self.n_actions_, self.actions_ = None if sets else policy.n_actions, () if sets else rows.action_names
         self._encoder = encoder
         return self
 
     def _kind(self, contexts: Any) -> tuple[str, FeatureMap, bool]:
         """Return the name of the policy, its features, and whether contexts are action sets."""
-        name = policy_for(contexts) if self.policy == "auto" else self.policy
+        name = incumbent_policy_for(contexts) if self.policy == "auto" else self.policy
         if name not in KINDS:
             raise InvalidInput(f"policy: found {name!r}, expected 'auto' or one of {', '.join(KINDS)}")
         features, sets = KINDS[name]
@@ -288,12 +292,12 @@ class SafeImprovement(Parameters):
     ) -> Iterator[LearnedPolicy]:
         """Return the clone, then one policy per penalty."""
         seen = features.observe(features.init(rows.encoded.n_inputs), rows.encoded.inputs)
-        X = featurise(features, seen, rows.contexts)
-        start = clone(policy, X, rows.actions, known)
+        X = features_for_registered(features, seen, rows.contexts)
+        start = clone_of_incumbent(policy, X, rows.actions, known)
         yield LearnedPolicy(policy, features, seen, start)
-        baseline = random_loss(rows.losses, rows.propensities)
+        baseline = random_candidate_loss(rows.losses, rows.propensities)
         for penalty in penalties:
-            params = improved(policy, X, rows, self._objective(penalty, baseline), start)
+            params = improved_incumbent(policy, X, rows, self._objective(penalty, baseline), start)
             yield LearnedPolicy(policy, features, seen, params)
 
     def _objective(self, penalty: float, baseline: float) -> Pessimistic:
@@ -349,7 +353,7 @@ class SafeImprovement(Parameters):
         return found, rows
 
 
-def _check_probabilities(incumbent: Any, rows: Interactions, policy: Any) -> Floats:
+def _check_incumbent_probabilities(incumbent: Any, rows: Interactions, policy: Any) -> Floats:
     known, sets = np.asarray(incumbent, np.float64), rows.encoded
     shape = (len(rows), policy.n_actions) if sets.items is None else (int(sets.offsets[-1]),)
     if known.shape != shape:
@@ -363,7 +367,7 @@ def _check_probabilities(incumbent: Any, rows: Interactions, policy: Any) -> Flo
     return known
 
 
-def _table(incumbent: Any, rows: Interactions, given: Any) -> Any:
+def _incumbent_table(incumbent: Any, rows: Interactions, given: Any) -> Any:
     """Return the probabilities of all actions; a policy is asked for them on the raw contexts."""
     if not (hasattr(incumbent, "predict_proba") or callable(incumbent)):
         return incumbent

@@ -12,7 +12,7 @@ from o2pl.errors import InvalidInput
 _Class = TypeVar("_Class", bound=type)
 
 
-def refusing(**retired: str) -> Callable[[_Class], _Class]:
+def refusing_params(**retired: str) -> Callable[[_Class], _Class]:
     """Let a constructor refuse arguments that no longer are, by what replaces them; files may still have them."""
 
     def decorated(cls: _Class) -> _Class:

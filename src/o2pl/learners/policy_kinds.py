@@ -30,7 +30,7 @@ OF_KINDS = {
 }
 
 
-def for_offers(member: Member, shared: int) -> Member:
+def policy_for_offers(member: Member, shared: int) -> Member:
     """Return the member with features of users and items; shared: number of user features. Networks make their own."""
     if isinstance(member.policy, NeuralSets) and isinstance(member.features, Standardise):
         return replace(member, policy=replace(member.policy, shared=shared)) if member.policy.towers else member
@@ -42,7 +42,7 @@ def for_offers(member: Member, shared: int) -> Member:
     return replace(member, features=replace(features, shared=shared))
 
 
-def items_of(members: Sequence[Member]) -> bool:
+def policies_have_items(members: Sequence[Member]) -> bool:
     """Return whether contexts have their actions. Members that disagree are an error."""
     sets = {m.policy is not None and bool(getattr(innermost_neural(m.policy), "sets", False)) for m in members}
     if len(sets) > 1:
@@ -50,7 +50,7 @@ def items_of(members: Sequence[Member]) -> bool:
     return sets.pop()
 
 
-def hashed_of(members: Sequence[Member]) -> Hashed | None:
+def hashed_policies_features(members: Sequence[Member]) -> Hashed | None:
     """Return the `Hashed` features if contexts are dictionaries. Members that disagree are an error."""
     hashed = [member.features for member in members if isinstance(member.features, Hashed)]
     if hashed and (len(hashed) < len(members) or any(each != hashed[0] for each in hashed)):
@@ -58,20 +58,20 @@ def hashed_of(members: Sequence[Member]) -> Hashed | None:
     return hashed[0] if hashed else None
 
 
-def numbered_of(members: Sequence[Member]) -> int | None:
+def policies_numbered(members: Sequence[Member]) -> int | None:
     """Return the number of contexts in the tables of finite classes; None if no table is indexed by context."""
     raw = [innermost_neural(member.policy) for member in members if member.features == Chain(())]
     return min((policy.table.shape[1] for policy in raw if isinstance(policy, FiniteClass)), default=None)
 
 
-def policy_of(member: Member, n_actions: int | None) -> Policy:
+def policy_of_member(member: Member, n_actions: int | None) -> Policy:
     """Return the member's policy, or a linear softmax."""
     if member.policy is not None:
         return neural_with_actions(member.policy, n_actions)  # type: ignore[no-any-return]  # a policy as it was
     return (SparseSoftmax if isinstance(member.features, Hashed) else Softmax)(n_actions or 0)
 
 
-def check_policy(member: Member) -> None:
+def check_policy_kind(member: Member) -> None:
     """Reject a policy that is not for discrete actions, or cannot use the features."""
     if member.policy is None:
         return
@@ -85,7 +85,7 @@ def check_policy(member: Member) -> None:
         )
 
 
-def features_for(policy: Any) -> FeatureMap:
+def features_for_policy(policy: Any) -> FeatureMap:
     """Return default features. Shared weights need no intercept; finite classes use contexts unchanged."""
     if isinstance(innermost_neural(policy), FinitePolicies):
         return Chain(())

@@ -82,24 +82,26 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
     """
     given_contexts = log.contexts if contexts is None else contexts
     if isinstance(policy, str):
-        return _by_name(policy, log, name)
+        return _target_by_name(policy, log, name)
     if getattr(policy, "continuous", hasattr(policy, "predict_density")):  # set by a Decider
-        _require(bool(log.continuous), "continuous actions", log, name)
+        _require_target(bool(log.continuous), "continuous actions", log, name)
         return _Density(name, log, policy, given_contexts)
     if hasattr(policy, "predict_proba"):
-        known = names_of(policy)
-        _check_named(name, known, log)
+        known = target_names(policy)
+        _check_named_target(name, known, log)
         return _Discrete(
             name,
             log,
-            lambda rows: _checked(_in_order(policy.predict_proba(given_contexts[rows]), known, log), log, rows, name),
+            lambda rows: _checked_target(
+                _target_in_order(policy.predict_proba(given_contexts[rows]), known, log), log, rows, name
+            ),
         )
     if callable(policy):
         return _Discrete(
             name,
             log,
-            lambda rows: _checked(
-                _of_function(policy(records_by_name(given_contexts[rows])), log, rows, name), log, rows, name
+            lambda rows: _checked_target(
+                _target_of_function(policy(records_by_name(given_contexts[rows])), log, rows, name), log, rows, name
             ),
         )
     try:
@@ -112,22 +114,22 @@ def as_target(policy: Any, log: Interactions, name: str = "policy", contexts: An
             " function of contexts"
         ) from None
     if given.shape == (len(log),):
-        return _PlayedOnly(name, _check_likelihoods(given, bool(log.continuous), name))
+        return _PlayedOnly(name, _check_target_likelihoods(given, bool(log.continuous), name))
     if given.ndim == 2 and len(given) == len(log) and not log.continuous:
-        return _Discrete(name, log, lambda rows: _checked(given[rows], log, rows, name))
+        return _Discrete(name, log, lambda rows: _checked_target(given[rows], log, rows, name))
     expected = "one probability per row, or per row and action"
     raise InvalidInput(f"{name}: found shape {given.shape} for a log of {len(log)} rows, expected {expected}")
 
 
 def table_target(name: str, log: Interactions, table: Floats) -> Target:
     """Return the target of π(·|x) in the rows of the log, [n, K]; flat for action sets."""
-    return _Discrete(name, log, lambda rows: _checked(log.encoded.part(table, rows), log, rows, name))
+    return _Discrete(name, log, lambda rows: _checked_target(log.encoded.part(table, rows), log, rows, name))
 
 
 # -- action names
 
 
-def names_of(policy: Any) -> Names:
+def target_names(policy: Any) -> Names:
     """Return the names of a policy's actions, in the order of its probabilities; empty if they have none."""
     if isinstance(policy, str) or not hasattr(policy, "predict_proba"):
         return ()
@@ -138,16 +140,16 @@ def names_of(policy: Any) -> Names:
     return check_names(classes) if not names and classes is not None and are_action_names(classes) else tuple(names)
 
 
-def with_names(log: Interactions, *policies: Any) -> Interactions:
+def with_target_names(log: Interactions, *policies: Any) -> Interactions:
     """Return the log with the names of actions that only the policies know appended."""
     if not log.action_names or log.encoded.items is not None:
         return log
-    known = [*log.action_names, *(name for policy in policies for name in names_of(policy))]
+    known = [*log.action_names, *(name for policy in policies for name in target_names(policy))]
     names = tuple(dict.fromkeys(known))
     return log if names == log.action_names else log.changed(action_names=names)
 
 
-def _check_named(which: str, names: Names, log: Interactions) -> None:
+def _check_named_target(which: str, names: Names, log: Interactions) -> None:
     """Reject a policy with action names and a log without, or vice versa: indices may have different meanings."""
     if log.encoded.items is not None or log.continuous:
         return
@@ -166,7 +168,7 @@ def _check_named(which: str, names: Names, log: Interactions) -> None:
     )
 
 
-def _in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
+def _target_in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
     """Reorder columns to the log's names; 0 for actions that the policy does not know."""
     if not names or names == log.action_names:
         return probabilities
@@ -174,7 +176,7 @@ def _in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
     return np.where(places >= 0, np.asarray(probabilities)[:, places], 0.0)
 
 
-def _of_function(given: Any, log: Interactions, rows: slice, name: str) -> Floats:
+def _target_of_function(given: Any, log: Interactions, rows: slice, name: str) -> Floats:
     """Return the probabilities that a function returned; if it returned actions, these get probability 1.
 
     Actions are names or integers, one per row. Probabilities are a row per context, one for each action; for action
@@ -199,7 +201,7 @@ def _of_function(given: Any, log: Interactions, rows: slice, name: str) -> Float
     except ValueError:
         raise InvalidInput(f"{name}: found lists of different lengths, expected {expected}") from None
     if found.ndim == 1 and (are_action_names(found) or found.dtype.kind in "iu"):
-        return _certain(found, log, rows, name, expected)
+        return _certain_target(found, log, rows, name, expected)
     if found.dtype.kind not in "biuf":
         raise InvalidInput(f"{name}: found {given[0]!r} in the first row, expected {expected}")
     if sets is None and found.ndim == 2 and found.shape[1] != log.n_actions:
@@ -210,7 +212,7 @@ def _of_function(given: Any, log: Interactions, rows: slice, name: str) -> Float
     return found
 
 
-def _certain(actions: Any, log: Interactions, rows: slice, name: str, expected: str) -> Floats:
+def _certain_target(actions: Any, log: Interactions, rows: slice, name: str, expected: str) -> Floats:
     """Return probability 1 for these actions, one per row."""
     n, sets = len(log.actions[rows]), log.encoded[rows]
     if len(actions) != n:
@@ -226,7 +228,7 @@ def _certain(actions: Any, log: Interactions, rows: slice, name: str, expected: 
     return table
 
 
-def _by_name(policy: str, log: Interactions, name: str) -> Target:
+def _target_by_name(policy: str, log: Interactions, name: str) -> Target:
     if policy == "logged":
         return _PlayedOnly("logged", log.propensities)
     if policy in log.action_names:
@@ -251,15 +253,15 @@ def _by_name(policy: str, log: Interactions, name: str) -> Target:
     return _Discrete("uniform", log, lambda rows: np.full((len(log.actions[rows]), actions), 1 / actions))
 
 
-def _require(fine: bool, what: str, log: Interactions, name: str) -> None:
+def _require_target(fine: bool, what: str, log: Interactions, name: str) -> None:
     if not fine:
         raise InvalidInput(f"{name}: found a policy for {what}, expected one for {log.n_actions or 'sets of'} actions")
 
 
-def _checked(probabilities: Any, log: Interactions, rows: slice, name: str) -> Floats:
+def _checked_target(probabilities: Any, log: Interactions, rows: slice, name: str) -> Floats:
     """Check probabilities of all actions in a block of rows: they sum to 1 and cover the log's actions."""
     given = np.asarray(probabilities, np.float64)
-    _require(not log.continuous, "discrete actions", log, name)
+    _require_target(not log.continuous, "discrete actions", log, name)
     if log.encoded.items is not None:
         sets = log.encoded[rows]
         if given.shape != (len(sets.items),):
@@ -283,7 +285,7 @@ def _checked(probabilities: Any, log: Interactions, rows: slice, name: str) -> F
     return given
 
 
-def _check_likelihoods(given: Floats, density: bool, name: str) -> Floats:
+def _check_target_likelihoods(given: Floats, density: bool, name: str) -> Floats:
     fine = (given >= 0) & (np.isfinite(given) if density else given <= 1 + _ROUNDING)
     if not fine.all():
         row = int(np.argmin(fine))

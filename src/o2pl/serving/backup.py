@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from o2pl.errors import InvalidInput
-from o2pl.formats.files import whole
+from o2pl.formats.files import whole_file
 from o2pl.serving.database import make_private
 from o2pl.serving.store import Store
 
@@ -32,7 +32,7 @@ def back_up(store: Store, out: Path, until: float | None = None) -> int:
     pooled = store.engine.raw_connection()
     try:
         raw: Any = pooled.driver_connection
-        with whole(out) as partial:
+        with whole_file(out) as partial:
             make_private(str(partial))
             target = sqlite3.connect(partial)
             try:

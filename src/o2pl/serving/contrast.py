@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from o2pl.evaluation.judgement import Judgement, judge
 from o2pl.protocols import Floats
-from o2pl.theory.betting import BETS, bet_sums, lower_from_sums
+from o2pl.theory.betting import BETS, bet_sums, betting_lower_from_sums
 
 
 class Contrast(msgspec.Struct):
@@ -68,7 +68,7 @@ def gain(sums: Contrast, share: float, ends: tuple[float, float], delta: float) 
     """Return the gain with its interval, which holds at all times simultaneously with probability 1 - δ."""
     B, rows, scale = _largest(share), sum(sums.units), ends[1] - ends[0]
     below, above = (
-        max(min((B + 1) * lower_from_sums(np.array(own), rows, delta / 2) - B, 1.0), -1.0)
+        max(min((B + 1) * betting_lower_from_sums(np.array(own), rows, delta / 2) - B, 1.0), -1.0)
         for own in (sums.above, sums.below)
     )
     with np.errstate(invalid="ignore"):

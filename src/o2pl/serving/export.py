@@ -18,7 +18,7 @@ import numpy as np
 
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
-from o2pl.formats.files import kind_of_suffix, write_tables
+from o2pl.formats.files import kind_of_file_to_write, write_file_tables
 from o2pl.serving.applications import Application
 from o2pl.serving.settings import Kind
 from o2pl.serving.store import Store
@@ -29,12 +29,12 @@ _EXPORTS = "exports"  # name of the note that lists exported files, for `forget`
 
 def export(store: Store, application: Application, out: Path, progress: Callable[[int], None] | None = None) -> int:
     """Write the file atomically, in the format of its extension. Returns the number of rows."""
-    for_vw = kind_of_suffix(out) in ("dsjson", "vw")
+    for_vw = kind_of_file_to_write(out) in ("dsjson", "vw")
     found = tables(store, application, for_vw, progress=progress)
     first = next(found, None)
     if first is None:
         raise InvalidInput(f"log: found no decision of {application.name!r} with an outcome yet, expected at least one")
-    rows = write_tables(out, chain([first], found))
+    rows = write_file_tables(out, chain([first], found))
     remember(store, out)
     return rows
 

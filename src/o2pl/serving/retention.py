@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import select
 
-from o2pl.formats.files import write_tables
+from o2pl.formats.files import write_file_tables
 from o2pl.serving.applications import Application
 from o2pl.serving.deleting import AT_ONCE, delete_events
 from o2pl.serving.export import remember, tables
@@ -73,6 +73,6 @@ def _archived(store: Store, application: Application, before: float, folder: Pat
     moment = datetime.fromtimestamp(before, UTC).strftime("%Y-%m-%dT%H%M%S")
     name = re.sub(r"[^\w.-]", "_", application.name)  # valid in file names
     out = folder / f"{name}-before-{moment}.parquet"
-    write_tables(out, chain([first], found))
+    write_file_tables(out, chain([first], found))
     remember(store, out)
     return out

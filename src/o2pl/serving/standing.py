@@ -21,7 +21,7 @@ import numpy as np
 
 from o2pl.evaluation.judgement import Judgement, judge
 from o2pl.protocols import Floats
-from o2pl.theory.betting import BETS, bet_sums, lower_from_sums
+from o2pl.theory.betting import BETS, bet_sums, betting_lower_from_sums
 
 OTHERS = ("uniform", "baseline")
 _QUESTIONS = ("service", "uniform", "gain over uniform", "baseline", "gain over baseline")
@@ -79,7 +79,7 @@ def intervals(sums: Floats, reward_range: tuple[float, float], delta: float = 0.
         one, two = sums[2 * k], sums[2 * k + 1]
         if one[0] == 0:
             continue
-        below, above = (min(lower_from_sums(row[1:], row[0], delta / 2), 1.0) for row in (one, two))
+        below, above = (min(betting_lower_from_sums(row[1:], row[0], delta / 2), 1.0) for row in (one, two))
         if question.startswith("gain"):
             ends = (high - low) * (2 * below - 1), (high - low) * (1 - 2 * above)
         else:

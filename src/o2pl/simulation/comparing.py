@@ -18,12 +18,12 @@ from o2pl.learners.params import Parameters
 from o2pl.protocols import Environment
 from o2pl.simulation.engines import InProcess, Local, Ray, UnitEngine
 from o2pl.simulation.experiment import Experiment, Options, Size
-from o2pl.simulation.figures import STYLES, curves
+from o2pl.simulation.figures import STYLES, figure_of_curves
 from o2pl.simulation.progress import UnitProgress
 from o2pl.simulation.rivals import RIVALS, MakeLearner
 from o2pl.simulation.runner import Report, run
 from o2pl.simulation.store import results
-from o2pl.simulation.units import COLUMNS, LikeTemplate, NamedRival, PlayUnit, crossed
+from o2pl.simulation.units import COLUMNS, LikeTemplate, NamedRival, PlayUnit, crossed_units
 from o2pl.simulation.worlds import WORLDS
 
 if TYPE_CHECKING:
@@ -58,7 +58,10 @@ class LearnerComparison:
             lines.append(f"{world} ({seeds} seeds; ± standard error)")
             lines.append(f"{'learner':{wide}} {'mean reward':>19} {'regret':>17}")
             for name in sorted(self.learners, key=lambda name: -earned[world, name].mean()):
-                cells = (f"{_with_error(earned[world, name], 4):>19}", f"{_with_error(regret[world, name], 1):>17}")
+                cells = (
+                    f"{_compared_with_error(earned[world, name], 4):>19}",
+                    f"{_compared_with_error(regret[world, name], 1):>17}",
+                )
                 lines.append(f"{name:{wide}} {' '.join(cells)}")
             lines.append("")
         return "\n".join(lines[:-1])
@@ -77,10 +80,10 @@ class LearnerComparison:
         values = np.asarray(rows[column])
         top = 1.05 * float(values.max()) or 1.0
         labels = dict(zip(self.learners, self.learners, strict=True))
-        return curves(rows, column, labels, title=world, ylabel=_LABELS[column], top=top)
+        return figure_of_curves(rows, column, labels, title=world, ylabel=_LABELS[column], top=top)
 
 
-def _with_error(values: np.ndarray[Any, np.dtype[np.float64]], digits: int) -> str:
+def _compared_with_error(values: np.ndarray[Any, np.dtype[np.float64]], digits: int) -> str:
     if len(values) < 2:
         return f"{values.mean():.{digits}f}"
     return f"{values.mean():.{digits}f} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
@@ -130,29 +133,32 @@ def compare(
     >>> found.figure().savefig("regret.png")
     """
     rivals = {name: NamedRival(name) for name in RIVALS}
-    chosen = {name: _factory(name, given) for name, given in _named("learners", learners, rivals).items()}
-    places = _named("worlds", worlds, WORLDS)
+    chosen = {
+        name: _compared_factory(name, given) for name, given in _compared_by_name("learners", learners, rivals).items()
+    }
+    places = _compared_by_name("worlds", worlds, WORLDS)
     numbers = sorted(set(range(seeds) if isinstance(seeds, int) else seeds))
     if not chosen or not places or not numbers:
         raise InvalidInput("compare: found no learner, no world or no seed, expected at least one of each")
     experiment = Experiment(
-        _NAME, "", {"quick": Size(rounds, len(numbers))}, lambda _: crossed(places, chosen), PlayUnit(places, chosen),
+        _NAME, "", {"quick": Size(rounds, len(numbers))}, lambda _: crossed_units(places, chosen),
+        PlayUnit(places, chosen),
         COLUMNS, headline="mean_reward",
     )  # fmt: skip
-    computing = _engine(engine, workers)
+    computing = _comparing_engine(engine, workers)
     if isinstance(computing, Local):
-        _check_can_be_sent(chosen, places)
+        _check_compared_can_be_sent(chosen, places)
     options = Options(rounds=rounds, seeds=numbers, learners=list(chosen))
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
         report = run(experiment, options, out=folder, engine=computing, progress=progress)
         if report.failures:
-            raise InvalidInput(_failed(report, None if out is None else Path(out) / _NAME))
+            raise InvalidInput(_failed_comparison(report, None if out is None else Path(out) / _NAME))
         rows = results(folder, _NAME).drop_columns(["unit", "rounds", "settings"])
     return LearnerComparison(rows, tuple(places), tuple(chosen))
 
 
-def _named(what: str, given: Mapping[str, Any] | Sequence[str], known: Mapping[str, Any]) -> dict[str, Any]:
+def _compared_by_name(what: str, given: Mapping[str, Any] | Sequence[str], known: Mapping[str, Any]) -> dict[str, Any]:
     """Return objects by name; texts stand for known ones."""
     by_name = dict(given) if isinstance(given, Mapping) else {name: name for name in given}
     for name, one in by_name.items():
@@ -163,7 +169,7 @@ def _named(what: str, given: Mapping[str, Any] | Sequence[str], known: Mapping[s
     return by_name
 
 
-def _factory(name: str, given: Any) -> MakeLearner[Any]:
+def _compared_factory(name: str, given: Any) -> MakeLearner[Any]:
     if isinstance(given, Parameters):
         return LikeTemplate(given)
     if not callable(given):
@@ -175,7 +181,7 @@ def _factory(name: str, given: Any) -> MakeLearner[Any]:
     return make
 
 
-def _engine(engine: str | UnitEngine, workers: int | None) -> UnitEngine:
+def _comparing_engine(engine: str | UnitEngine, workers: int | None) -> UnitEngine:
     if not isinstance(engine, str):
         if workers is not None:
             raise InvalidInput("workers: found with an engine object, expected as a setting of the object")
@@ -187,7 +193,7 @@ def _engine(engine: str | UnitEngine, workers: int | None) -> UnitEngine:
     return InProcess() if workers == 1 else Local(workers)
 
 
-def _check_can_be_sent(learners: Mapping[str, Any], worlds: Mapping[str, Any]) -> None:
+def _check_compared_can_be_sent(learners: Mapping[str, Any], worlds: Mapping[str, Any]) -> None:
     for what, named in (("learners", learners), ("worlds", worlds)):
         for name, one in named.items():
             try:
@@ -199,7 +205,7 @@ def _check_can_be_sent(learners: Mapping[str, Any], worlds: Mapping[str, Any]) -
                 ) from None
 
 
-def _failed(report: Report, folder: Path | None) -> str:
+def _failed_comparison(report: Report, folder: Path | None) -> str:
     unit, reason = report.failures[0]
     kept = "" if folder is None else f". Tracebacks: {folder}/failed-*.txt; finished runs are kept there"
     return (

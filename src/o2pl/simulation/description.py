@@ -51,7 +51,7 @@ def described(name: str, learner: Any, left_out: Collection[str] = ("random_stat
     A learner of other people's, without `get_params`, is described by its source: if that changes, so do its settings.
     """
     if not hasattr(learner, "get_params"):
-        return {"name": name, "class": _where(type(learner)), "source": _source(type(learner))}
+        return {"name": name, "class": _described_where(type(learner)), "source": _described_source(type(learner))}
     params = {key: encode_for_storage(value) for key, value in learner.get_params().items() if key not in left_out}
     return {"name": name, "class": type(learner).__name__, "params": params}
 
@@ -63,11 +63,11 @@ def built(description: Description, **of_the_run: Any) -> Any:
     return kind(**decoded(description["params"]), **known)
 
 
-def _where(kind: type) -> str:
+def _described_where(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _source(kind: type) -> str:
+def _described_source(kind: type) -> str:
     try:
         return hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()[:20]
     except (OSError, TypeError):  # typed at a prompt, or compiled

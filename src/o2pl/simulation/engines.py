@@ -57,7 +57,7 @@ class UnitEngine(Protocol):
         """Yield finished units. Closing the generator stops running units."""
 
 
-def attempt(run: Compute, unit: Unit) -> Outcome:
+def attempt_in_engine(run: Compute, unit: Unit) -> Outcome:
     """Compute a unit in a worker; exceptions become failures."""
     started = time.perf_counter()
     try:
@@ -105,7 +105,7 @@ class InProcess:
     def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
         for unit in units:
             with threadpool_limits(1):
-                outcome = attempt(run, unit)
+                outcome = attempt_in_engine(run, unit)
             yield unit, outcome
 
 
@@ -115,8 +115,8 @@ class _Worker:
     def __init__(self, run: Compute) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, run), daemon=True)
-        with cluster_environment(ONE_THREAD), _interrupts_held():  # both are inherited by the process
+        self.process = context.Process(target=_serve_engine, args=(theirs, run), daemon=True)
+        with cluster_environment(ONE_THREAD), _engine_interrupts_held():  # both are inherited by the process
             self.process.start()
         theirs.close()  # so that the pipe closes when the process ends
         self.ready = False
@@ -140,7 +140,7 @@ class _Worker:
                     "a worker process could not start (its error is above). In a script of your own, start runs under "
                     "`if __name__ == '__main__':`, since each worker imports that script"
                 ) from None
-            reason = f"its process died ({_cause(self.process.exitcode)})"
+            reason = f"its process died ({_engine_cause(self.process.exitcode)})"
             return self.unit, Failed(reason, reason)
         self.ready = True
         return self.unit, outcome
@@ -151,14 +151,14 @@ class _Worker:
         self.process.join()
 
 
-def _serve(connection: Connection, run: Compute) -> None:
+def _serve_engine(connection: Connection, run: Compute) -> None:
     """Main loop of a worker process. It ends when the pipe closes or its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a library may have reset the signal mask
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_engine_with_parent, daemon=True).start()
     connection.send(None)
     with contextlib.suppress(EOFError):
         while True:
-            outcome = attempt(run, connection.recv())
+            outcome = attempt_in_engine(run, connection.recv())
             try:
                 connection.send(outcome)
             except (EOFError, OSError):
@@ -167,14 +167,14 @@ def _serve(connection: Connection, run: Compute) -> None:
                 connection.send(Failed.of(error))
 
 
-def _end_with_parent() -> None:
+def _end_engine_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
     os._exit(1)
 
 
-def _cause(exitcode: int | None) -> str:
+def _engine_cause(exitcode: int | None) -> str:
     if exitcode is None or exitcode >= 0:
         return f"exit status {exitcode}"
     name = signal.Signals(-exitcode).name
@@ -182,7 +182,7 @@ def _cause(exitcode: int | None) -> str:
 
 
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
+def _engine_interrupts_held() -> Iterator[None]:
     """Start processes that ignore Ctrl-C: the terminal sends it to all, but only the parent must handle it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -207,7 +207,9 @@ class Ray:
 
     def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
         with connected_cluster(self.address, self.workers) as (ray, variables):
-            remote = ray.remote(attempt).options(num_cpus=1, max_retries=0, runtime_env={"env_vars": variables})
+            remote = ray.remote(attempt_in_engine).options(
+                num_cpus=1, max_retries=0, runtime_env={"env_vars": variables}
+            )
             waiting = deque(units)
             limit = 1000 if self.workers is None else self.workers  # submitted tasks; Ray runs one per core
             running: dict[Any, Unit] = {}

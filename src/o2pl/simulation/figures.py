@@ -28,7 +28,9 @@ STYLES: tuple[tuple[str, Any], ...] = (
 )
 
 
-def curves(rows: Table, column: str, labels: Mapping[str, str], *, title: str, ylabel: str, top: float) -> Figure:
+def figure_of_curves(
+    rows: Table, column: str, labels: Mapping[str, str], *, title: str, ylabel: str, top: float
+) -> Figure:
     """Draw `column` by round for each learner of one world: mean over seeds, and a band from the lowest to the highest.
 
     `labels`: the learners in order, with their names; the axis goes from 0 to `top`.
@@ -46,7 +48,7 @@ def curves(rows: Table, column: str, labels: Mapping[str, str], *, title: str, y
         axes.fill_between(x, y.min(axis=1), y.max(axis=1), color=colour, alpha=0.18, linewidth=0)
         axes.plot(x, y.mean(axis=1), color=colour, linestyle=line, linewidth=2)
         ends[label] = (float(y[-1].mean()), colour)
-    spread_labels(axes, ends, 0.055 * top)
+    spread_figure_labels(axes, ends, 0.055 * top)
     axes.set_xlim(0, rounds.max())
     axes.set_ylim(0, top)
     axes.set_title(title, loc="left", fontsize=11)
@@ -56,9 +58,9 @@ def curves(rows: Table, column: str, labels: Mapping[str, str], *, title: str, y
     return figure
 
 
-def spread_labels(axes: Axes, ends: Mapping[str, tuple[float, str]], gap: float) -> None:
+def spread_figure_labels(axes: Axes, ends: Mapping[str, tuple[float, str]], gap: float) -> None:
     """Draw labels right of the axes at these heights, at least `gap` apart. ends: label -> (height, colour)"""
-    heights = _apart([value for value, _ in ends.values()], gap)
+    heights = _apart_in_figure([value for value, _ in ends.values()], gap)
     for (label, (_, colour)), height in zip(ends.items(), heights, strict=True):
         place: dict[str, Any] = {
             "xycoords": ("axes fraction", "data"),
@@ -68,7 +70,7 @@ def spread_labels(axes: Axes, ends: Mapping[str, tuple[float, str]], gap: float)
         axes.annotate(label, (1.0, height), (6, 0), color=colour, va="center", fontweight="bold", **place)
 
 
-def _apart(heights: list[float], gap: float) -> list[float]:
+def _apart_in_figure(heights: list[float], gap: float) -> list[float]:
     """Return the heights, shifted up to avoid overlaps."""
     order = np.argsort(heights)
     placed = np.array(heights, np.float64)
@@ -77,7 +79,7 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     return [float(height) for height in placed]
 
 
-def label_axes(axes: Axes, title: str, xlabel: str, ylabel: str, scale: str) -> None:
+def label_figure(axes: Axes, title: str, xlabel: str, ylabel: str, scale: str) -> None:
     """Set titles, legend and grid; the x axis is logarithmic, and the y axis if `scale` is "loglog"."""
     axes.set_xscale("log")
     axes.set_yscale("log" if scale == "loglog" else "linear")

@@ -54,11 +54,11 @@ def run(
         missing = [unit for unit, state in zip(chosen, states, strict=True) if state not in reused]
         progress.begin(experiment.name, len(missing), len(chosen) - len(missing))
         if others := states.count("of other sources"):
-            progress.say(_said(experiment.name, others, keep))
+            progress.say(_said_of_run(experiment.name, others, keep))
         failures: list[tuple[Unit, str]] = []
         with contextlib.closing(engine.compute(experiment.run, missing)) as outcomes:
             for unit, computed in outcomes:
-                outcome = _keep(store, unit, computed)
+                outcome = _keep_run(store, unit, computed)
                 if isinstance(outcome, Failed):
                     store.keep_failure(unit, outcome.traceback)
                     failures.append((unit, outcome.reason))
@@ -70,12 +70,12 @@ def run(
     return Report(len(chosen), len(missing), tuple(failures), table)
 
 
-def _said(name: str, others: int, keep: bool) -> str:
+def _said_of_run(name: str, others: int, keep: bool) -> str:
     units = f"{name}: found rows of {others} unit{'' if others == 1 else 's'} that other sources of o2pl computed"
     return f"{units}; they are kept" if keep else f"{units}; computing them again (`keep` keeps such rows)"
 
 
-def _keep(store: ResultStore, unit: Unit, outcome: Outcome) -> Outcome:
+def _keep_run(store: ResultStore, unit: Unit, outcome: Outcome) -> Outcome:
     if isinstance(outcome, Finished):
         try:
             store.keep(unit, outcome.columns, outcome.seconds)

@@ -45,7 +45,7 @@ class ResultStore:
         self.out = Path(out)
         self.experiment = experiment
         self.folder = self.out / experiment.name
-        self.sources = sources.digest(experiment.run)
+        self.sources = sources.digest_of_sources(experiment.run)
 
     def part(self, unit: Unit) -> Path:
         return self.folder / f"{unit.digest}.parquet"
@@ -88,11 +88,11 @@ class ResultStore:
             _DIGEST: unit.digest, _SETTINGS: unit.settings, _SECONDS: json.dumps(seconds), _SOURCES: self.sources,
         }  # fmt: skip
         table = pa.table([columns[name] for name in expected], schema=self._schema().with_metadata(notes))
-        _write_table(table, self.part(unit))
+        _store_table(table, self.part(unit))
         self.failure(unit).unlink(missing_ok=True)
 
     def keep_failure(self, unit: Unit, traceback: str) -> None:
-        write_whole(self.failure(unit), lambda file: file.write(f"{unit.id} {unit.settings}\n\n{traceback}".encode()))
+        store_whole(self.failure(unit), lambda file: file.write(f"{unit.id} {unit.settings}\n\n{traceback}".encode()))
 
     def assemble(self, units: Sequence[Unit], name: str) -> Path:
         """Assemble `out/name.parquet` from the finished ones of `units`."""
@@ -103,14 +103,14 @@ class ResultStore:
             rows = self._read_part(unit)
             seconds.append(json.loads(rows.schema.metadata[_SECONDS]))
             rows = rows.replace_schema_metadata(None)
-            for place, (column, value) in enumerate(_identity(unit).items()):
+            for place, (column, value) in enumerate(_stored_identity(unit).items()):
                 kind = pa.int64() if isinstance(value, int) else pa.string()
                 rows = rows.add_column(place, column, pa.repeat(pa.scalar(value, kind), len(rows)))
             tables.append(rows)
         path = self.out / f"{name}.parquet"
-        _write_table(pa.concat_tables(tables), path)
-        identities = pa.Table.from_pylist([_identity(unit) for unit in units])
-        _write_table(identities.append_column("seconds", pa.array(seconds, pa.float64())), _seconds_path(path))
+        _store_table(pa.concat_tables(tables), path)
+        identities = pa.Table.from_pylist([_stored_identity(unit) for unit in units])
+        _store_table(identities.append_column("seconds", pa.array(seconds, pa.float64())), _stored_seconds_path(path))
         return path
 
     def _schema(self) -> Any:
@@ -145,7 +145,7 @@ def copy_compactly(source: Path, target: Path) -> None:
         import pyarrow.parquet as pq
 
     rows = pq.read_table(source)
-    write_whole(target, lambda file: pq.write_table(rows, file, compression="zstd", compression_level=19))
+    store_whole(target, lambda file: pq.write_table(rows, file, compression="zstd", compression_level=19))
 
 
 def seconds(out: str | os.PathLike[str], name: str) -> Table:
@@ -153,7 +153,7 @@ def seconds(out: str | os.PathLike[str], name: str) -> Table:
     with extra("experiments", "reading results"):
         import pyarrow.parquet as pq
 
-    return pq.read_table(_seconds_path(Path(out) / f"{table_name(name)}.parquet"))
+    return pq.read_table(_stored_seconds_path(Path(out) / f"{table_name(name)}.parquet"))
 
 
 def table_name(name: str) -> str:
@@ -161,11 +161,11 @@ def table_name(name: str) -> str:
     return name.replace("/", "-")
 
 
-def _seconds_path(path: Path) -> Path:
+def _stored_seconds_path(path: Path) -> Path:
     return path.with_suffix(".seconds.parquet")
 
 
-def _identity(unit: Unit) -> dict[str, Any]:
+def _stored_identity(unit: Unit) -> dict[str, Any]:
     return {
         "unit": unit.number,
         "world": unit.world["name"],
@@ -176,13 +176,13 @@ def _identity(unit: Unit) -> dict[str, Any]:
     }
 
 
-def _write_table(table: Table, path: Path) -> None:
+def _store_table(table: Table, path: Path) -> None:
     import pyarrow.parquet as pq
 
-    write_whole(path, lambda file: pq.write_table(table, file, write_page_checksum=True))
+    store_whole(path, lambda file: pq.write_table(table, file, write_page_checksum=True))
 
 
-def write_whole(path: Path, content: Callable[[IO[bytes]], object]) -> None:
+def store_whole(path: Path, content: Callable[[IO[bytes]], object]) -> None:
     """Write a file atomically."""
     beside = path.with_name(f"{path.name}.partial")
     try:

@@ -14,7 +14,7 @@ from o2pl.learners.params import Parameters
 from o2pl.protocols import Environment, Ints, Rounds
 from o2pl.simulation.description import OF_THE_RUN, described, needed_extra
 from o2pl.simulation.experiment import Cell, Columns, Unit
-from o2pl.simulation.rivals import RIVALS, MakeLearner, seeded
+from o2pl.simulation.rivals import RIVALS, MakeLearner, seeded_rival
 from o2pl.simulation.worlds import ParquetSet
 from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl.validation import RewardRange
@@ -25,10 +25,10 @@ POINTS = 100  # of a curve
 
 def o2pl(make: Callable[..., O2PL] = O2PL, **settings: Any) -> MakeLearner[O2PL]:
     """Return a factory of `O2PL` or one of its named settings, like those in `RIVALS`."""
-    return seeded(make, **settings)
+    return seeded_rival(make, **settings)
 
 
-def crossed(worlds: Mapping[str, Environment], learners: Mapping[str, MakeLearner[Any]]) -> list[Cell]:
+def crossed_units(worlds: Mapping[str, Environment], learners: Mapping[str, MakeLearner[Any]]) -> list[Cell]:
     """Return every world with every learner."""
     return [
         Cell(
@@ -58,7 +58,7 @@ def play_unit(world: Environment, learners: Mapping[str, MakeLearner[Any]], unit
     rounds: Any = world.sample(unit.rounds, np.random.default_rng(chance))
     n_actions: Any = world.n_actions  # None: actions are real numbers
     learner = make(n_actions, int(choice.generate_state(1, np.uint64)[0]), world.reward_range)
-    return curve(play(learner, rounds), rounds)
+    return curve_of_unit(play(learner, rounds), rounds)
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,13 @@ class LikeTemplate:
         return type(self.template)(**settings)
 
 
-def curve(run: Run, rounds: Rounds) -> Columns:
+def curve_of_unit(run: Run, rounds: Rounds) -> Columns:
     """Return mean reward and regret so far, at no more than `POINTS` rounds."""
-    at = checkpoints(len(run.rewards))
+    at = checkpoints_of_unit(len(run.rewards))
     mean = np.cumsum(run.rewards)[at - 1] / at
     return {"round": at, "mean_reward": mean, "regret": regret(run, rounds)[at - 1]}
 
 
-def checkpoints(n: int) -> Ints:
+def checkpoints_of_unit(n: int) -> Ints:
     """Return at most `POINTS` evenly spaced rounds, including the last; counted from 1."""
     return np.unique(np.ceil(np.linspace(n / POINTS, n, POINTS)).astype(np.int64))

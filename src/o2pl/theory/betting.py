@@ -44,20 +44,20 @@ def betting_lower(values: Floats, delta: float, common: bool = True) -> Floats:
     For a common mean the capital is looked at after each of the first 1,024 rows, and later whenever the rows have
     grown by 1/512 or less. If means differ (`common=False`), after each row.
     """
-    return _core.mixture_lower(_doubles(values), math.log(1 / delta), common, BETS, LOG_SHARES)
+    return _core.mixture_lower(_doubles_for_betting(values), math.log(1 / delta), common, BETS, LOG_SHARES)
 
 
 def bet_sums(values: Floats) -> Floats:
-    """Return A_k = Σ log(1 + κ_k y) of values y ≥ 0, [29], for `lower_from_sums`."""
-    return _core.bet_sums(_doubles(values), BETS)
+    """Return A_k = Σ log(1 + κ_k y) of values y ≥ 0, [29], for `betting_lower_from_sums`."""
+    return _core.bet_sums(_doubles_for_betting(values), BETS)
 
 
-def lower_from_sums(sums: Floats, rows: float, delta: float) -> float:
+def betting_lower_from_sums(sums: Floats, rows: float, delta: float) -> float:
     """Return the last bound of `betting_lower(values, delta, common=False)` from the sums; anytime-valid."""
     if rows <= 0:
         return 0.0
     return _core.lower_root(LOG_SHARES + sums, rows, math.log(1 / delta), False, BETS)
 
 
-def _doubles(values: Floats) -> NDArray[np.float64]:
+def _doubles_for_betting(values: Floats) -> NDArray[np.float64]:
     return np.ascontiguousarray(values, np.float64)

@@ -94,7 +94,7 @@ def margin_constant(kappa: float, margin: float, overlap: float) -> float:
 
     P(Δ ≤ u) ≤ margin · u^κ, π(a*|x) ≥ overlap.
     """
-    power = _margin_power(kappa, margin, overlap)
+    power = _chaining_margin_power(kappa, margin, overlap)
     return float((kappa**power + kappa ** (-kappa * power)) * margin**power / overlap)
 
 
@@ -105,11 +105,11 @@ def sharp_margin_constant(kappa: float, margin: float, overlap: float) -> float:
     either 0 or 1 - overlap, and err where Δ is smallest. Where they err with mass m, E qΔ is at least
     (1 - overlap) ∫_0^m (v/margin)^{1/κ} dv, with equality for P(Δ ≤ u) = margin · u^κ.
     """
-    power = _margin_power(kappa, margin, overlap)
+    power = _chaining_margin_power(kappa, margin, overlap)
     return float(((1 - overlap) * margin) ** power * (1 + 1 / kappa) ** (kappa * power) / overlap)
 
 
-def _margin_power(kappa: float, margin: float, overlap: float) -> float:
+def _chaining_margin_power(kappa: float, margin: float, overlap: float) -> float:
     if not (kappa > 0 and margin > 0 and 0 < overlap <= 1):
         found = (kappa, margin, overlap)
         raise InvalidInput(f"(kappa, margin, overlap): found {found}, expected > 0, > 0 and in (0, 1]")

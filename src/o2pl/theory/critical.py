@@ -18,7 +18,7 @@ def complexity(radius: float, alpha: float, t: float, p: float) -> float:
 
     For large r we use ℓ = log(e + e/r), as in the penalty: never below log(e/r), and equal to it as r -> 0.
     """
-    _check(alpha, t, p)
+    _check_critical(alpha, t, p)
     if p == 0:
         log = 1 + math.log1p(1 / radius)
         return alpha / t * log + radius * math.sqrt(log / t)
@@ -47,7 +47,7 @@ def radius_scale(alpha: float, t: float, p: float) -> float:
     (With r = s (α/t)^{1/(2+p)} the equation reads s^{-p} + s^{1-p/2}/√α = s².) So r² goes like (α/t)^{2/(2+p)};
     the (α/t)^{4/(4+p)} in one of the paper's appendices is an error.
     """
-    _check(alpha, t, p)
+    _check_critical(alpha, t, p)
     return float((alpha / t) ** (1 / (2 + p)))
 
 
@@ -57,7 +57,7 @@ def closed_form_radius(alpha: float, t: float, p: float) -> float:
     p > 0: r = z^{2/(2+p)} (α/t)^{1/(2+p)}, exactly. p = 0: r² = z² (α/t) log(e/r), so r² = (c/2) W(2e²/c) with
     c = z² α/t and Lambert's W; that is the paper's logarithm, so it agrees with `critical_radius` as r -> 0.
     """
-    _check(alpha, t, p)
+    _check_critical(alpha, t, p)
     z = (alpha**-0.5 + math.sqrt(1 / alpha + 4)) / 2
     if p > 0:
         return float(z ** (2 / (2 + p)) * radius_scale(alpha, t, p))
@@ -67,7 +67,7 @@ def closed_form_radius(alpha: float, t: float, p: float) -> float:
 
 def balance_radius(alpha: float, t: float, p: float) -> float:
     """Return r* = (α/√t)^{2/(2+p)}, where the two terms of H_t are equal (p > 0): below it, α/t r^{-p} is larger."""
-    _check(alpha, t, p)
+    _check_critical(alpha, t, p)
     return float((alpha / math.sqrt(t)) ** (2 / (2 + p)))
 
 
@@ -89,7 +89,7 @@ def recursion_regret(beta: float, p: float, horizon: float, growth: float = 1.02
     Δ_{t+1} = σ̄^{1-p/2}/√t + (α_t/t)^{2/(2+p)} + σ̄²/α_t, at most 1, with σ̄² the mean of Δ_s^β over s ≤ t. Time
     advances by a factor per step; Δ is constant in between.
     """
-    _check(1.0, horizon, p)
+    _check_critical(1.0, horizon, p)
     times = np.unique(np.ceil(growth ** np.arange(math.log(horizon) / math.log(growth) + 1)))
     regret = np.empty(len(times))
     total = variance = 0.0
@@ -103,7 +103,7 @@ def recursion_regret(beta: float, p: float, horizon: float, growth: float = 1.02
     return RegretCurve(times, regret)
 
 
-def _check(alpha: Any, t: Any, p: Any) -> None:
+def _check_critical(alpha: Any, t: Any, p: Any) -> None:
     if not 0 <= p < 2:
         raise InvalidInput(f"p: found {p}, expected an entropy exponent in [0, 2)")
     if not (alpha > 0 and t > 0):

@@ -31,7 +31,7 @@ ENTROPY_EXPONENTS: dict[str, float] = {
 
 def finite_entropy(members: int) -> float:
     """Return log J, an upper bound of log N(ε) at every ε."""
-    return math.log(_positive("members", members))
+    return math.log(_positive_entropy("members", members))
 
 
 def softmax_entropy(eps: float, n_params: int, features: float, params: float) -> float:
@@ -41,7 +41,7 @@ def softmax_entropy(eps: float, n_params: int, features: float, params: float) -
     (1 + 2S/ε)^d balls of radius ε: log N(ε) ≤ n_params log(1 + 4 features params / ε). With weights that the actions
     share (`ActionWise`) the same holds of its one θ.
     """
-    return _ball_entropy(eps, n_params, 2 * _positive("features", features), params)
+    return _ball_entropy(eps, n_params, 2 * _positive_entropy("features", features), params)
 
 
 def gaussian_entropy(
@@ -52,13 +52,13 @@ def gaussian_entropy(
     |log π_θ - log π_θ'| = |μ - μ'| |2a - μ - μ'| / (2 scale²) ≤ F (A + F S)/scale² |θ - θ'|. On unbounded actions there
     is no finite cover.
     """
-    F, A = _positive("features", features), _positive("actions", actions)
-    return _ball_entropy(eps, n_params, F * (A + F * params) / _positive("scale", scale) ** 2, params)
+    F, A = _positive_entropy("features", features), _positive_entropy("actions", actions)
+    return _ball_entropy(eps, n_params, F * (A + F * params) / _positive_entropy("scale", scale) ** 2, params)
 
 
 def smooth_entropy_exponent(dimensions: int, smoothness: float) -> float:
     """Return p = d/s of logits in a ball of C^s([0, 1]^d); the theory requires p < 2."""
-    p = _positive("dimensions", dimensions) / _positive("smoothness", smoothness)
+    p = _positive_entropy("dimensions", dimensions) / _positive_entropy("smoothness", smoothness)
     if p >= 2:
         raise InvalidInput(f"d/s: found {p:g}, expected an entropy exponent below 2")
     return p
@@ -66,10 +66,10 @@ def smooth_entropy_exponent(dimensions: int, smoothness: float) -> float:
 
 def _ball_entropy(eps: float, n_params: int, lipschitz: float, radius: float) -> float:
     """Return d log(1 + 2 L S / ε): a ball of radius S, mapped with Lipschitz constant L."""
-    return n_params * math.log1p(2 * lipschitz * _positive("params", radius) / _positive("eps", eps))
+    return n_params * math.log1p(2 * lipschitz * _positive_entropy("params", radius) / _positive_entropy("eps", eps))
 
 
-def _positive(name: str, value: float) -> float:
+def _positive_entropy(name: str, value: float) -> float:
     if not value > 0:
         raise InvalidInput(f"{name}: found {value}, expected a number > 0")
     return value

@@ -42,8 +42,8 @@ def error_bound(excess: ArrayLike, variance: ArrayLike, *, bins: int = 12, level
     excess, variance = np.asarray(excess, np.float64), np.asarray(variance, np.float64)
     if excess.shape != variance.shape or excess.ndim != 1:
         raise InvalidInput(f"variance: found shape {variance.shape}, expected that of excess, {excess.shape}, one-dim.")
-    x, y = _upper_edge(excess, variance, bins)
-    slope, error = _slope(x, y)
+    x, y = _heb_upper_edge(excess, variance, bins)
+    slope, error = _heb_slope(x, y)
     reach = error * student_quantile((1 + level) / 2, len(x) - 2)
     return ErrorBound(slope, error, slope - reach, slope + reach, len(x))
 
@@ -65,18 +65,18 @@ def error_bound_of_sample(
     if excess.shape != variance.shape or excess.ndim != 2:
         raise InvalidInput(f"variance: found shape {variance.shape}, expected that of excess, {excess.shape}, two-dim.")
     n = len(excess)
-    x, y = _upper_edge(excess.mean(axis=0), variance.mean(axis=0), bins)
-    slope, _ = _slope(x, y)
+    x, y = _heb_upper_edge(excess.mean(axis=0), variance.mean(axis=0), bins)
+    slope, _ = _heb_slope(x, y)
     counts = generator.multinomial(n, np.full(n, 1 / n), size=resamples) / n  # [resamples, n]
     slopes = np.array(
-        [_slope(*_upper_edge(e, v, bins))[0] for e, v in zip(counts @ excess, counts @ variance, strict=True)]
+        [_heb_slope(*_heb_upper_edge(e, v, bins))[0] for e, v in zip(counts @ excess, counts @ variance, strict=True)]
     )
     error = float(slopes.std(ddof=1))
     reach = error * float(ndtri((1 + level) / 2))
     return ErrorBound(slope, error, slope - reach, slope + reach, len(x))
 
 
-def _upper_edge(excess: Floats, variance: Floats, bins: int) -> tuple[Floats, Floats]:
+def _heb_upper_edge(excess: Floats, variance: Floats, bins: int) -> tuple[Floats, Floats]:
     """Return the logs of the pairs with the largest variance, one per bin of log excess."""
     seen = (excess > 0) & (variance > 0)
     x, y = np.log(excess[seen]), np.log(variance[seen])
@@ -89,7 +89,7 @@ def _upper_edge(excess: Floats, variance: Floats, bins: int) -> tuple[Floats, Fl
     return x[order][last], y[order][last]
 
 
-def _slope(x: Floats, y: Floats) -> tuple[float, float]:
+def _heb_slope(x: Floats, y: Floats) -> tuple[float, float]:
     """Return the least squares slope and its standard error."""
     if len(x) < 3:
         raise InvalidInput(

@@ -23,13 +23,13 @@ from o2pl.special import binomial_tail
 
 def crossing_bound(u: ArrayLike, v: ArrayLike, bound: float) -> Floats:
     """Return the bound of Prop. B.1: exp(-u² / (4 (v + B u)))."""
-    u, v = _checked(u, v, bound)
+    u, v = _checked_inequality(u, v, bound)
     return np.asarray(np.exp(-(u**2) / (4 * (v + bound * u))))
 
 
 def sharper_crossing_bound(u: ArrayLike, v: ArrayLike, bound: float) -> Floats:
     """Return the sharper bound of its proof: the minimum of exp(-λu + λ²v) over 0 < λ ≤ 1/(2B)."""
-    u, v = _checked(u, v, bound)
+    u, v = _checked_inequality(u, v, bound)
     slope = np.minimum(u / (2 * v), 1 / (2 * bound))
     return np.asarray(np.exp(-slope * u + slope**2 * v))
 
@@ -38,7 +38,7 @@ def deviation(v: ArrayLike, bound: float, delta: float) -> Floats:
     """Return the u at which Prop. B.1's bound is δ: u² = 4 L (v + B u), L = log(1/δ)."""
     if not 0 < delta < 1:
         raise InvalidInput(f"delta: found {delta}, expected a probability in (0, 1)")
-    _, v = _checked(1.0, v, bound)
+    _, v = _checked_inequality(1.0, v, bound)
     log = math.log(1 / delta)
     return np.asarray(2 * log * bound + 2 * np.sqrt((log * bound) ** 2 + log * v))
 
@@ -53,7 +53,7 @@ def peeled_deviation(v: float, bound: float, delta: float) -> float:
     return _core.peeled_deviation(v, bound, delta)
 
 
-def _checked(u: ArrayLike, v: ArrayLike, bound: float) -> tuple[Floats, Floats]:
+def _checked_inequality(u: ArrayLike, v: ArrayLike, bound: float) -> tuple[Floats, Floats]:
     for name, value in (("u", u), ("v", v), ("bound", bound)):
         if not np.all(np.asarray(value) > 0):
             raise InvalidInput(f"{name}: found {value}, expected a number > 0")

@@ -19,7 +19,7 @@ def finite_class_bound(sigma: float, alpha: float, t: float, delta: float, membe
 
     Prop. B.1, peeled over t σ̂² (which is at least Σ ℓ_s²), two-sided, a union over J; for α ≥ 2 fixed over t.
     """
-    _check(sigma, alpha, t, delta)
+    _check_self_normalised(sigma, alpha, t, delta)
     if alpha < 2 or members < 1:
         raise InvalidInput(f"(alpha, members): found {(alpha, members)}, expected alpha ≥ 2 and members ≥ 1")
     # losses (min(w, α) - 1) y lie in [-(α - 1), 1]
@@ -40,7 +40,7 @@ def maximal_deviation(sigma: float, alpha: float, t: float, delta: float, p: flo
 
     Up to a universal constant.
     """
-    _check(sigma, alpha, t, delta)
+    _check_self_normalised(sigma, alpha, t, delta)
     log = math.log(math.e / delta)
     return constant * (complexity(sigma, alpha, t, p) + sigma * math.sqrt(log / t) + alpha * log / t)
 
@@ -51,14 +51,14 @@ def self_normalised_bound(sigma: float, alpha: float, t: float, delta: float, p:
     C (r² + σ̂^{1-p/2}/√t + σ̂ √(log(et/δ)/t) + α log(et/δ)/t), r the critical radius. For p = 0 its second term is
     σ̂ √log(e + e/σ̂) /√t, as in H_t. (The appendix has log(α/r*) + log(1/δ) for log(et/δ); the penalty has log(1/δ).)
     """
-    _check(sigma, alpha, t, delta)
+    _check_self_normalised(sigma, alpha, t, delta)
     log = math.log(math.e * t / delta)
     local = sigma * math.sqrt(1 + math.log1p(1 / sigma)) if p == 0 else sigma ** (1 - p / 2)
     radius = critical_radius(alpha, t, p)
     return constant * (radius**2 + (local + sigma * math.sqrt(log)) / math.sqrt(t) + alpha * log / t)
 
 
-def _check(sigma: float, alpha: float, t: float, delta: float) -> None:
+def _check_self_normalised(sigma: float, alpha: float, t: float, delta: float) -> None:
     if not (sigma > 0 and alpha > 0 and t > 0 and 0 < delta < 1):
         found = (sigma, alpha, t, delta)
         raise InvalidInput(f"(sigma, alpha, t, delta): found {found}, expected numbers > 0 and delta in (0, 1)")

@@ -8,12 +8,12 @@ from scipy.stats import chisquare, poisson
 
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
-from o2pl.simulation.rivals.bootstrap import BootstrapEnsemble, poisson_counts
-from o2pl.simulation.rivals.models import fit_per_action
+from o2pl.simulation.rivals.bootstrap import BootstrapEnsemble, bootstrap_counts
+from o2pl.simulation.rivals.models import fit_models_per_action
 
 
 def test_counts_are_poisson():
-    counts = poisson_counts(np.random.default_rng(0).random(20_000)).astype(int)
+    counts = bootstrap_counts(np.random.default_rng(0).random(20_000)).astype(int)
     expected = np.append(poisson.pmf(np.arange(5), 1), poisson.sf(4, 1))
     assert chisquare(np.bincount(np.minimum(counts, 5), minlength=6), 20_000 * expected).pvalue > 1e-4
 
@@ -31,7 +31,9 @@ def test_a_member_is_a_model_of_its_rows_repeated():
     assert len({tuple(column) for column in counts.T}) == 3
     for member in range(3):
         repeated = np.repeat(np.arange(60), counts[:, member])
-        slow = fit_per_action("logistic", features[repeated], actions[repeated], rewards[repeated], 2, 0.7, level)
+        slow = fit_models_per_action(
+            "logistic", features[repeated], actions[repeated], rewards[repeated], 2, 0.7, level
+        )
         np.testing.assert_allclose(learner._weights[member], slow, atol=2e-3)
 
 

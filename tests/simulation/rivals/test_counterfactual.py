@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.rivals.slow_risk import slow_risk
 
 from o2pl.policies import Gaussian, Softmax, log_likelihood
-from o2pl.simulation.rivals.counterfactual import CounterfactualRisk, risk_value
+from o2pl.simulation.rivals.counterfactual import CounterfactualRisk, counterfactual_value
 
 SETTINGS = [(0.7, 2.0, 0.0), (0.7, math.inf, 0.05), (2.0, 2.5, 0.3), (0.0, math.inf, 0.0)]  # λ, M, τ
 
@@ -55,7 +55,9 @@ def random_problem(policy, seed=1, n=60):
 @pytest.mark.parametrize(("penalty", "clip", "tau"), SETTINGS)
 def test_gradients_through_policies_equal_differences(policy, penalty, clip, tau):
     features, actions, losses, propensities, params = random_problem(policy)
-    function = risk_value(policy, features, actions, CounterfactualRisk(losses, propensities, penalty, clip, tau), 0.4)
+    function = counterfactual_value(
+        policy, features, actions, CounterfactualRisk(losses, propensities, penalty, clip, tau), 0.4
+    )
     value, gradient = function(params)
     log_prob, _ = log_likelihood(policy, params, features, actions)
     slow = slow_risk(np.exp(log_prob.astype(float)), losses, propensities, penalty, clip, tau)

@@ -12,7 +12,7 @@ from tests.simulation.rivals.slow_risk import slow_risk
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
 from o2pl.policies import Gaussian, Softmax, log_likelihood
-from o2pl.simulation.rivals.counterfactual import CounterfactualRisk, solve
+from o2pl.simulation.rivals.counterfactual import CounterfactualRisk, solve_counterfactual
 from o2pl.simulation.rivals.crm import CRM, SCRM
 
 WITH_ONE = Chain((Intercept(),))
@@ -123,11 +123,11 @@ def test_of_several_penalties_the_one_with_the_lowest_loss_on_held_out_rows_is_u
     outside = []
     for penalty in penalties:
         inside = CounterfactualRisk(-rewards[kept], propensities[kept], penalty, tau=0.01)
-        params = solve(policy, features[kept], actions[kept], inside, [penalty], np.zeros(9), 0.1).params
+        params = solve_counterfactual(policy, features[kept], actions[kept], inside, [penalty], np.zeros(9), 0.1).params
         log_prob, _ = log_likelihood(policy, params, features[held], actions[held])
         outside.append(slow_risk(np.exp(log_prob), -rewards[held], propensities[held], 0.0, math.inf, 0.01))
     assert len({round(value, 4) for value in outside}) == 3
-    found = solve(policy, features, actions, risk, penalties, np.zeros(9), 0.1, held)
+    found = solve_counterfactual(policy, features, actions, risk, penalties, np.zeros(9), 0.1, held)
     assert found.penalty == penalties[int(np.argmin(outside))]
     learner = CRM(policy, penalty=penalties, random_state=3).fit(X, actions, rewards, propensities)
     assert learner.penalty_ in penalties

@@ -8,7 +8,7 @@ import pytest
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
 from o2pl.simulation.rivals.inverse_gap import InverseGap, inverse_gap
-from o2pl.simulation.rivals.models import fit_per_action, predict_per_action
+from o2pl.simulation.rivals.models import fit_models_per_action, predict_models_per_action
 
 
 def test_square_by_hand():
@@ -43,8 +43,8 @@ def test_gamma_grows_with_the_rows_and_models_are_of_the_whole_history():
         X = np.array([[1.0, *c] for c, _, _ in history]).reshape(-1, 3)
         actions, rewards = (np.array([row[place] for row in history]) for place in (1, 2))
         level = (rewards.sum() + 3) / (len(history) + 3)
-        weights = fit_per_action("logistic", X, actions, rewards, 3, 0.5, level) if history else np.zeros((3, 3))
-        predicted = predict_per_action("logistic", weights, np.array([[1.0, *x]]), level)[0]
+        weights = fit_models_per_action("logistic", X, actions, rewards, 3, 0.5, level) if history else np.zeros((3, 3))
+        predicted = predict_models_per_action("logistic", weights, np.array([[1.0, *x]]), level)[0]
         expected = inverse_gap("square", predicted, 4.0 * len(history) ** 0.7)
         decision = learner.act(x)
         assert decision.propensity == pytest.approx(expected[decision.action], abs=1e-3)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept
-from o2pl.learners.incumbent import clone
+from o2pl.learners.incumbent import clone_of_incumbent
 from o2pl.policies import Softmax
 from o2pl.simulation.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
 from o2pl.simulation.rivals.reductions import DirectMethod
@@ -60,7 +60,7 @@ def test_snips_finds_the_top_of_its_objective():
         w = (pi / pi.sum(axis=1, keepdims=True))[np.arange(120), actions] / propensities
         return -(w @ rewards) / w.sum() + 5.0 / 240 * theta @ theta
 
-    best = minimize(lost, clone(Softmax(3), features, actions), method="BFGS", options={"gtol": 1e-6})
+    best = minimize(lost, clone_of_incumbent(Softmax(3), features, actions), method="BFGS", options={"gtol": 1e-6})
     assert lost(found._weights.reshape(-1)) == pytest.approx(best.fun, abs=1e-4)
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from o2pl.simulation.rivals.models import fit_per_action, predict_per_action
+from o2pl.simulation.rivals.models import fit_models_per_action, predict_models_per_action
 
 
 def newton_logistic(X, y, l2, offset):
@@ -25,7 +25,7 @@ def test_models_equal_slow_fits(link, rows):
     rng = np.random.default_rng(rows)
     X, actions, y = rng.normal(size=(rows, 7)), rng.integers(0, 3, rows), rng.random(rows)
     level, l2 = 0.4, 0.8
-    weights = fit_per_action(link, X, actions, y, 4, l2, level)
+    weights = fit_models_per_action(link, X, actions, y, 4, l2, level)
     for k in range(3):
         own, targets = X[actions == k], y[actions == k]
         if link == "ridge":
@@ -34,4 +34,4 @@ def test_models_equal_slow_fits(link, rows):
             expected = newton_logistic(own, targets, l2, math.log(level / (1 - level)))
         assert np.allclose(weights[k], expected, atol=1e-3 if link == "logistic" else 1e-9)
     assert np.array_equal(weights[3], np.zeros(7))
-    assert predict_per_action(link, weights, X, level)[:, 3] == pytest.approx(level)
+    assert predict_models_per_action(link, weights, X, level)[:, 3] == pytest.approx(level)

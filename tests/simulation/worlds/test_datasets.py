@@ -17,7 +17,7 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.simulation.worlds import Classification, Embedded, OpenML, ParquetSet, Synthetic, catalogue, make_dataset
-from o2pl.simulation.worlds.datasets import FOLDER_VARIABLE, _openml
+from o2pl.simulation.worlds.datasets import FOLDER_VARIABLE, _openml_dataset
 
 # -- Parquet
 
@@ -187,12 +187,12 @@ def openml(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         monkeypatch.setattr(f"sklearn.datasets._openml.{name}", address.replace("https://www.openml.org", base))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    _openml.cache_clear()
+    _openml_dataset.cache_clear()
     yield asked
     server.shutdown()
     server.server_close()
     thread.join()
-    _openml.cache_clear()
+    _openml_dataset.cache_clear()
 
 
 def test_openml_is_fetched_once_and_then_cached(openml: list[str], tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_openml_is_fetched_once_and_then_cached(openml: list[str], tmp_path: Pat
     for part in ("tags were made up", "replaced by the median: weight", "separate category: kind"):
         assert part in said
     assert len(openml) == 4
-    _openml.cache_clear()
+    _openml_dataset.cache_clear()
     again = OpenML(4242, str(tmp_path)).load()
     np.testing.assert_array_equal(again.contexts, data.contexts)
     assert len(openml) == 4  # the second time nothing was asked for

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from o2pl import InvalidInput
-from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require_for_rounds
 
 from .checks import assert_mean_is
 
@@ -34,6 +34,6 @@ def test_a_number_of_rounds_is_a_whole_number_from_1(wrong: object) -> None:
 
 
 def test_settings_that_are_not_fine_are_named() -> None:
-    require(True, "scale", 1, "a number > 0")
+    require_for_rounds(True, "scale", 1, "a number > 0")
     with pytest.raises(InvalidInput, match="scale: found -1, expected a number > 0"):
-        require(False, "scale", -1, "a number > 0")
+        require_for_rounds(False, "scale", -1, "a number > 0")

@@ -5,7 +5,7 @@ import pytest
 
 from o2pl import InvalidInput
 from o2pl.simulation.worlds import Drifting, Embedded, Structured, make_dataset
-from o2pl.simulation.worlds.structured import CHANGES, STRUCTURES, new_share, renamed
+from o2pl.simulation.worlds.structured import CHANGES, STRUCTURES, structured_new_share, structured_renaming
 
 from .checks import assert_rate_is
 
@@ -72,16 +72,16 @@ def test_costs_are_skewed_and_scaled_to_the_range() -> None:
 
 def test_drift_gives_every_class_another_name() -> None:
     for k in range(2, 8):
-        names = renamed(np.arange(k), k)
+        names = structured_renaming(np.arange(k), k)
         assert sorted(names) == list(range(k))
         assert (names != np.arange(k)).all()
-    np.testing.assert_array_equal(renamed(np.array([0, 1]), 2), [1, 0])
+    np.testing.assert_array_equal(structured_renaming(np.array([0, 1]), 2), [1, 0])
 
 
 def test_when_new_names_count() -> None:
-    np.testing.assert_array_equal(new_share("none", 8), 0)
-    np.testing.assert_array_equal(new_share("reversal", 8), [0, 0, 0, 0, 1, 1, 1, 1])
-    np.testing.assert_allclose(new_share("gradual", 8), [0, 0, 0, 0.25, 0.5, 0.75, 1, 1])
+    np.testing.assert_array_equal(structured_new_share("none", 8), 0)
+    np.testing.assert_array_equal(structured_new_share("reversal", 8), [0, 0, 0, 0, 1, 1, 1, 1])
+    np.testing.assert_allclose(structured_new_share("gradual", 8), [0, 0, 0, 0.25, 0.5, 0.75, 1, 1])
 
 
 @pytest.mark.parametrize("change", CHANGES)

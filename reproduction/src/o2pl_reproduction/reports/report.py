@@ -19,7 +19,7 @@ from typing import Any
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 from o2pl.simulation import figures
-from o2pl.simulation.store import copy_compactly, results, write_whole
+from o2pl.simulation.store import copy_compactly, results, store_whole
 from o2pl_reproduction.claims.intervals import LEVEL, Measurement
 from o2pl_reproduction.claims.study import VERDICTS, Bar, Claim, Effect, Study
 from o2pl_reproduction.reports import markdown, page
@@ -120,7 +120,7 @@ def write_made(folder: Path, made: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _write_text(path: Path, text: str) -> None:
-    write_whole(path, lambda file: file.write(text.encode()))
+    store_whole(path, lambda file: file.write(text.encode()))
 
 
 # -- summary.json

@@ -12,7 +12,7 @@ import numpy as np
 
 from o2pl.policies.sampling import sample_rows
 from o2pl.protocols import Array, Floats, Rounds
-from o2pl.simulation.worlds.moments import normal_density
+from o2pl.simulation.worlds.moments import moment_normal_density
 
 Draw = Callable[[Floats], tuple[Array, Floats]]  # contexts -> actions and their densities
 LearnBatch = Callable[[Floats, Array, Floats, Floats], object]  # contexts, actions, rewards, propensities
@@ -31,7 +31,7 @@ def gaussian(means: Callable[[Floats], Floats], scale: float, generator: np.rand
 
     def draw(contexts: Floats) -> tuple[Array, Floats]:
         z = generator.standard_normal(len(contexts))
-        return means(contexts) + scale * z, np.asarray(normal_density(z) / scale)
+        return means(contexts) + scale * z, np.asarray(moment_normal_density(z) / scale)
 
     return draw
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from o2pl.drawing import new_figure
-from o2pl.simulation.figures import STYLES, label_axes
+from o2pl.simulation.figures import STYLES, label_figure
 from o2pl.theory.chaining import margin_constant, sharp_margin_constant
 from o2pl_reproduction.claims.intervals import Measurement, exact, greatest, greatest_share
 from o2pl_reproduction.claims.study import Claim, at_least, at_most, between
@@ -137,12 +137,14 @@ def figure(rows: Table) -> Figure:
         own = [r for r in pick(rows, "penalty-size") if r["z"] == p]
         heights = [np.mean([r["measured"] for r in own if r["x"] == at]) for at in n]
         penalties.plot(n, heights, color=colour, linestyle=line, marker="o", linewidth=1.5, label=f"p = {p:g}")
-    label_axes(sizes, "Maximal inequality, policies with ρ̂ ≤ 1", "rounds n", "deviation of the worst policy", "loglog")
+    label_figure(
+        sizes, "Maximal inequality, policies with ρ̂ ≤ 1", "rounds n", "deviation of the worst policy", "loglog"
+    )
     penalties.axhline(1.0, color="0.5", linewidth=1)
     penalties.annotate("Algorithm 1", (1, 1.0), (-4, -12), xycoords=("axes fraction", "data"),
                        textcoords="offset points", ha="right", color="0.35")  # fmt: skip
     penalties.set_ylim(0, 1.1)
-    label_axes(penalties, "Penalty constant that covers 95 %", "rounds n", "constant", "log")
+    label_figure(penalties, "Penalty constant that covers 95 %", "rounds n", "constant", "log")
     for overlap, (colour, line) in zip(OVERLAPS, STYLES, strict=False):
         mine = [r for r in pick(rows, "margin") if r["z"] == overlap]
         ratios = [np.mean([r["measured"] / r["reference"] for r in mine if r["x"] == kappa]) for kappa in KAPPAS]
@@ -156,7 +158,7 @@ def figure(rows: Table) -> Figure:
     margins.axhline(1.0, color="0.5", linewidth=1)
     margins.annotate("the lemma's constant", (KAPPAS[0], 1.0), (0, 5), textcoords="offset points", color="0.35")
     margins.set_ylim(0, 1.15)
-    label_axes(margins, "Margin lemma, relative to its constant", "margin exponent κ", "variance / bound", "log")
+    label_figure(margins, "Margin lemma, relative to its constant", "margin exponent κ", "variance / bound", "log")
     margins.set_xticks(KAPPAS, [f"{kappa:g}" for kappa in KAPPAS])
     margins.minorticks_off()
     return drawing

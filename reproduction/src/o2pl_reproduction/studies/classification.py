@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from o2pl.learners import O2PL
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.rivals import RIVALS
-from o2pl.simulation.units import COLUMNS, crossed, o2pl, play_unit, world_of
+from o2pl.simulation.units import COLUMNS, crossed_units, o2pl, play_unit, world_of
 from o2pl.simulation.worlds import WORLDS, Classification, ParquetSet, catalogue
 
 EMBEDDED = ("iris", "wine", "breast-cancer", "digits")
@@ -24,7 +24,7 @@ LEARNERS = {
 def cells(data: str | None) -> Sequence[Cell]:
     """Return the embedded data sets, then those of the data folder (another folder gives another table)."""
     own = {} if data is None else {name: Classification(ParquetSet(set_.id)) for name, set_ in catalogue(data).items()}
-    return crossed({name: WORLDS[name] for name in EMBEDDED} | own, LEARNERS)
+    return crossed_units({name: WORLDS[name] for name in EMBEDDED} | own, LEARNERS)
 
 
 def run_unit(unit: Unit) -> Columns:

@@ -12,15 +12,15 @@ from o2pl.data.decisions import Decision
 from o2pl.learners import Bandit
 from o2pl.protocols import FeatureMap, Floats, Ints, Seed
 from o2pl.simulation.description import OF_THE_RUN, Description, described
-from o2pl.simulation.rivals import RAW, RIVALS, UNIT, MakeLearner, seeded
+from o2pl.simulation.rivals import RAW, RIVALS, UNIT, MakeLearner, seeded_rival
 from o2pl.simulation.rivals.discrete import DiscreteLearner
 from o2pl.simulation.rivals.linear import LinTS, LinUCB
 
 ALPHA = 1.0  # of LinUCB
 BANDITS: dict[str, MakeLearner[Any]] = {
-    "bandit": seeded(Bandit),
-    "bandit-0.02": seeded(Bandit, exploration=0.02),
-    "bandit-0.05": seeded(Bandit, exploration=0.05),
+    "bandit": seeded_rival(Bandit),
+    "bandit-0.02": seeded_rival(Bandit, exploration=0.02),
+    "bandit-0.05": seeded_rival(Bandit, exploration=0.05),
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl.protocols import Floats, Ints
-from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require_for_rounds
 from o2pl.special import expit
 from o2pl.storage import storable
 
@@ -25,10 +25,10 @@ class Arms:
     reward_range = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        require(
+        require_for_rounds(
             len(self.rates) > 1 and all(0 <= each <= 1 for each in self.rates), "rates", self.rates, "rates in [0, 1]"
         )
-        require(self.noise >= 0, "noise", self.noise, "a number of features from 0")
+        require_for_rounds(self.noise >= 0, "noise", self.noise, "a number of features from 0")
 
     @property
     def n_actions(self) -> int:
@@ -73,9 +73,13 @@ class Page:
     taste: float = 0.5
 
     def __post_init__(self) -> None:
-        require(self.live > 1, "live", self.live, "a number of items from 2")
-        require(1 <= self.leaving <= self.live, "leaving", self.leaving, f"a number of items from 1 to {self.live}")
-        require(self.every > 0 and self.features > 0, "every, features", (self.every, self.features), "integers from 1")
+        require_for_rounds(self.live > 1, "live", self.live, "a number of items from 2")
+        require_for_rounds(
+            1 <= self.leaving <= self.live, "leaving", self.leaving, f"a number of items from 1 to {self.live}"
+        )
+        require_for_rounds(
+            self.every > 0 and self.features > 0, "every, features", (self.every, self.features), "integers from 1"
+        )
 
     def sample(self, visits: int, generator: np.random.Generator) -> Visits:
         n, d = check_rounds(visits), self.features

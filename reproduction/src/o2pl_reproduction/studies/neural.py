@@ -13,9 +13,9 @@ import numpy as np
 
 from o2pl.learners import Bandit
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
-from o2pl.simulation.rivals import seeded
+from o2pl.simulation.rivals import seeded_rival
 from o2pl.simulation.rivals.trees import BoostedTrees
-from o2pl.simulation.units import COLUMNS, crossed, o2pl, play_unit, world_of
+from o2pl.simulation.units import COLUMNS, crossed_units, o2pl, play_unit, world_of
 from o2pl.simulation.worlds import WORLDS, Classification, ParquetSet, catalogue
 from o2pl.special import student_quantile
 from o2pl_reproduction.claims.summary import final_values
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 SETS = (6, 28, 150)  # letter, optdigits, covertype
 LEARNERS = {
-    "bandit": seeded(Bandit),
-    "bandit-neural": seeded(Bandit, policy="neural"),
+    "bandit": seeded_rival(Bandit),
+    "bandit-neural": seeded_rival(Bandit, policy="neural"),
     "o2pl": o2pl(),
     "o2pl-neural": o2pl(policy="neural"),
-    "boosted-trees": seeded(BoostedTrees, epsilon=0.1),  # the best of four settings in `structures`
+    "boosted-trees": seeded_rival(BoostedTrees, epsilon=0.1),  # the best of four settings in `structures`
 }
 
 
 def cells(data: str | None) -> Sequence[Cell]:
     found = {} if data is None else {name: each.id for name, each in catalogue(data).items() if each.id in SETS}
     sets = {name: Classification(ParquetSet(number)) for name, number in found.items()}
-    return crossed({"waves": WORLDS["waves"]} | sets, LEARNERS)
+    return crossed_units({"waves": WORLDS["waves"]} | sets, LEARNERS)
 
 
 def run_unit(unit: Unit) -> Columns:

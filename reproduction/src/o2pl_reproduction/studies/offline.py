@@ -19,7 +19,7 @@ from o2pl.protocols import Floats
 from o2pl.simulation.description import OF_THE_RUN, described
 from o2pl.simulation.experiment import Cell, Columns, Unit
 from o2pl.simulation.figures import STYLES
-from o2pl.simulation.rivals import OFFLINE_RIVALS, MakeLearner, seeded, seedless
+from o2pl.simulation.rivals import OFFLINE_RIVALS, MakeLearner, seeded_rival, seedless_rival
 from o2pl.simulation.rivals.models import Link
 from o2pl.simulation.rivals.reductions import DirectMethod, DoublyRobust, IPWClassifier
 from o2pl.storage import decode_from_storage, encode_for_storage
@@ -45,19 +45,19 @@ COLUMNS = {
 
 
 def _o2pl(penalty: float, control: float, l2: float) -> MakeLearner[Any]:
-    return seeded(O2PL, policy="linear", penalty=penalty, control=control, l2=l2)
+    return seeded_rival(O2PL, policy="linear", penalty=penalty, control=control, l2=l2)
 
 
 def _ipw_csc(l2: float) -> MakeLearner[Any]:
-    return seedless(IPWClassifier, l2=l2)
+    return seedless_rival(IPWClassifier, l2=l2)
 
 
 def _dr(l2: float, clip: float, model_l2: float) -> MakeLearner[Any]:
-    return seeded(DoublyRobust, l2=l2, clip=clip, model_l2=model_l2)
+    return seeded_rival(DoublyRobust, l2=l2, clip=clip, model_l2=model_l2)
 
 
 def _dm(model: str, kind: tuple[Link, float | str], l2: float) -> MakeLearner[Any]:
-    return seedless(DirectMethod, model=model, link=kind[0], level=kind[1], l2=l2)
+    return seedless_rival(DirectMethod, model=model, link=kind[0], level=kind[1], l2=l2)
 
 
 METHODS: dict[str, Callable[..., MakeLearner[Any]]] = {
@@ -67,7 +67,7 @@ METHODS: dict[str, Callable[..., MakeLearner[Any]]] = {
     "dm-additive": partial(_dm, "additive"),
     "dm-arms": partial(_dm, "arms"),
 }
-PAPER_O2PL = seeded(O2PL.paper)  # nothing to tune
+PAPER_O2PL = seeded_rival(O2PL.paper)  # nothing to tune
 PAPER_RIVALS = ("ipw-csc", "dr", "dm-additive")  # the paper's; OBP's DM is one model of context and action: additive
 # Chosen by `tuning`, which says among which: (λ, control, l2), l2, (l2, clip, l2 of the models), ((link, level), l2).
 SYNTHETIC: dict[str, tuple[Any, ...]] = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2pl.learners import O2PL
-from o2pl.simulation.rivals import MakeLearner, seeded
+from o2pl.simulation.rivals import MakeLearner, seeded_rival
 from o2pl_reproduction.claims.intervals import Measurement
 from o2pl_reproduction.claims.study import Claim, above
 from o2pl_reproduction.studies import offline
@@ -36,9 +36,10 @@ def learners(settings: Settings) -> dict[str, MakeLearner[Any]]:
     _, control, l2 = settings["o2pl"]
     tuned, letter = arms_of(settings)
     made = {
-        name: seeded(O2PL, policy="linear", control=control, l2=l2, **given) for name, given in tuned.settings().items()
+        name: seeded_rival(O2PL, policy="linear", control=control, l2=l2, **given)
+        for name, given in tuned.settings().items()
     }
-    return made | {name: seeded(O2PL.paper, **given) for name, given in letter.settings().items()}
+    return made | {name: seeded_rival(O2PL.paper, **given) for name, given in letter.settings().items()}
 
 
 def labels(settings: Settings) -> dict[str, str]:

@@ -21,7 +21,7 @@ from o2pl.simulation.description import OF_THE_RUN, built, described, needed_ext
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
 from o2pl.simulation.rivals.cats import CATS, TUNED
-from o2pl.simulation.units import checkpoints
+from o2pl.simulation.units import checkpoints_of_unit
 from o2pl.simulation.worlds.response import RESPONSES, Response
 from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl_reproduction.claims.intervals import mean
@@ -79,7 +79,7 @@ def run_unit(unit: Unit) -> Columns:
     learner = built(unit.learner, reward_range=world.reward_range, random_state=seed)
     actions, seconds = play_timed(learner, rounds, unit.rounds)
     rows = np.arange(unit.rounds)
-    at = checkpoints(unit.rounds)
+    at = checkpoints_of_unit(unit.rounds)
     means = np.cumsum(rounds.expected(rows, np.clip(actions, *world.bounds)))[at - 1] / at
     same = {"best": rounds.best.mean(), "constant": rounds.best_constant, "cpu_seconds": seconds}
     return {"round": at, "reward": means, **{name: [float(value)] * len(at) for name, value in same.items()}}

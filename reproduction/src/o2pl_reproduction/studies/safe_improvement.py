@@ -18,15 +18,15 @@ from typing import Any, Literal
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.learners.improvement_candidates import random_loss
-from o2pl.learners.incumbent import SafeImprovement, clone, improved
+from o2pl.learners.improvement_candidates import random_candidate_loss
+from o2pl.learners.incumbent import SafeImprovement, clone_of_incumbent, improved_incumbent
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.pessimistic import Pessimistic
 from o2pl.policies import Softmax
 from o2pl.protocols import Floats, Ints
 from o2pl.simulation.description import OF_THE_RUN, Description, described
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
-from o2pl.simulation.rivals import MakeLearner, seeded, seedless
+from o2pl.simulation.rivals import MakeLearner, seeded_rival, seedless_rival
 from o2pl.simulation.rivals.lower_bound import GuardedLowerBound, LowerBound, SelfNormalised
 from o2pl.simulation.rivals.reductions import DirectMethod, LinearScores
 from o2pl.simulation.units import world_of
@@ -79,7 +79,7 @@ class FromClone(LinearScores):
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         mean = -float(rewards.mean())
-        level = {"random": random_loss(-rewards, propensities), "mean": mean, "half": mean / 2, "zero": 0.0}
+        level = {"random": random_candidate_loss(-rewards, propensities), "mean": mean, "half": mean / 2, "zero": 0.0}
         objective = Pessimistic(self.penalty, self.clip, level[self.baseline], self.l2)
         policy = Softmax(self.n_actions)
         rows = Interactions.trusted(features, actions, rewards, propensities, (0.0, 1.0), self.n_actions)
@@ -87,7 +87,9 @@ class FromClone(LinearScores):
         if self.control is not None:
             losses = rows.losses
             model = ridge_control(features, actions, losses, self.n_actions, objective.level(losses), self.control)
-        params = improved(policy, features, rows, objective, clone(policy, features, actions), model)
+        params = improved_incumbent(
+            policy, features, rows, objective, clone_of_incumbent(policy, features, actions), model
+        )
         self._weights = params.reshape(self.n_actions, -1)
 
 
@@ -95,7 +97,7 @@ class Clone(LinearScores):
     """The most likely action of a clone of the logger: nothing is learned from rewards."""
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
-        self._weights = clone(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)
+        self._weights = clone_of_incumbent(Softmax(self.n_actions), features, actions).reshape(self.n_actions, -1)
 
 
 ARMS = LearnerArms("clip-penalty", "O2PL from a clone", 1.0)  # λ × clip, all else equal
@@ -105,25 +107,25 @@ NEW_ARMS = {name: given for name, given in ARMS.settings().items() if name not i
 # All settings were chosen on the tuning half, seeds from 1000, for the mean over loggers and sizes; then left alone.
 # The arms and the paper's objective were not tuned.
 LEARNERS: dict[str, MakeLearner[Any]] = {
-    "safe": seeded(SafeImprovement),
-    "clip-penalty": seedless(FromClone, l2=0.1),
-    "clip": seedless(FromClone, penalty=0.0, l2=0.1),
-    "penalty": seedless(FromClone, clip=None, l2=0.1),
-    "neither": seedless(FromClone, penalty=0.0, clip=None, l2=0.1),
-    "bold": seedless(FromClone, penalty=0.3),
-    "careful": seedless(FromClone, penalty=3.0),
-    "half-mean": seedless(FromClone, baseline="half", l2=0.1),
-    "plain": seedless(FromClone, baseline="mean", penalty=0.0, clip=None, l2=0.01),
-    "clone": seedless(Clone),
-    "ipw": seedless(FromClone, baseline="zero", penalty=0.0, clip=None, l2=0.01),
-    "snips": seedless(SelfNormalised, l2=100.0),
-    "dr": seedless(FromClone, baseline="zero", penalty=0.0, control=100.0, l2=0.1),
-    "dm": seedless(DirectMethod, level=0.0, l2=30.0),
-    "lcb": seedless(LowerBound),
-    "lcb-wide": seedless(LowerBound, width=4.0),
-    "lcb-guarded": seeded(GuardedLowerBound),
-    **{name: seedless(FromClone, l2=0.1, **given) for name, given in NEW_ARMS.items()},
-    "paper": seedless(FromClone, baseline="zero", l2=1e-9),  # as printed: λ = 1, b = 0, practically no l2
+    "safe": seeded_rival(SafeImprovement),
+    "clip-penalty": seedless_rival(FromClone, l2=0.1),
+    "clip": seedless_rival(FromClone, penalty=0.0, l2=0.1),
+    "penalty": seedless_rival(FromClone, clip=None, l2=0.1),
+    "neither": seedless_rival(FromClone, penalty=0.0, clip=None, l2=0.1),
+    "bold": seedless_rival(FromClone, penalty=0.3),
+    "careful": seedless_rival(FromClone, penalty=3.0),
+    "half-mean": seedless_rival(FromClone, baseline="half", l2=0.1),
+    "plain": seedless_rival(FromClone, baseline="mean", penalty=0.0, clip=None, l2=0.01),
+    "clone": seedless_rival(Clone),
+    "ipw": seedless_rival(FromClone, baseline="zero", penalty=0.0, clip=None, l2=0.01),
+    "snips": seedless_rival(SelfNormalised, l2=100.0),
+    "dr": seedless_rival(FromClone, baseline="zero", penalty=0.0, control=100.0, l2=0.1),
+    "dm": seedless_rival(DirectMethod, level=0.0, l2=30.0),
+    "lcb": seedless_rival(LowerBound),
+    "lcb-wide": seedless_rival(LowerBound, width=4.0),
+    "lcb-guarded": seeded_rival(GuardedLowerBound),
+    **{name: seedless_rival(FromClone, l2=0.1, **given) for name, given in NEW_ARMS.items()},
+    "paper": seedless_rival(FromClone, baseline="zero", l2=1e-9),  # as printed: λ = 1, b = 0, practically no l2
 }
 LABELS = {
     "safe": "O2PL, safe improvement",

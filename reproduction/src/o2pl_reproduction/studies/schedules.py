@@ -20,7 +20,7 @@ from o2pl.evaluation.play import play
 from o2pl.protocols import Environment, Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.figures import STYLES
-from o2pl.simulation.units import COLUMNS, crossed, o2pl, play_unit, world_of
+from o2pl.simulation.units import COLUMNS, crossed_units, o2pl, play_unit, world_of
 from o2pl.simulation.worlds import WORLDS, BernoulliTask
 from o2pl_reproduction.claims.intervals import Measurement, mean, of_means
 from o2pl_reproduction.claims.study import Claim, Study, at_most
@@ -67,7 +67,7 @@ def cells(data: str | None) -> Sequence[Cell]:
     return [
         _lasting(cell, length, name)
         for name, (world, length) in COMPARED.items()
-        for cell in crossed({name: world}, LEARNERS)
+        for cell in crossed_units({name: world}, LEARNERS)
     ]
 
 
@@ -192,7 +192,9 @@ SCHEDULES_STUDY = Study(
 def cost_cells(data: str | None) -> Sequence[Cell]:
     learners = {name: LEARNERS[name] for name in LONG}
     return [
-        _lasting(cell, length, name) for name, length in LENGTHS.items() for cell in crossed({name: LOGISTIC}, learners)
+        _lasting(cell, length, name)
+        for name, length in LENGTHS.items()
+        for cell in crossed_units({name: LOGISTIC}, learners)
     ]
 
 

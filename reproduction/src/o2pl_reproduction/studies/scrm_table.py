@@ -17,7 +17,7 @@ from o2pl.simulation.description import Description, built, described
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
 from o2pl.simulation.rivals.crm import SCRM
 from o2pl.simulation.worlds import Advertising, ContinuousRounds, ContinuousWorld, Pricing, Synthetic, TableRounds, Toy
-from o2pl.simulation.worlds.classification import class_rewards
+from o2pl.simulation.worlds.classification import classification_rewards
 from o2pl.storage import decode_from_storage, encode_for_storage
 from o2pl.validation import to_loss
 from o2pl_reproduction.studies.batches import batch_sizes, categorical, gaussian, rollouts
@@ -145,7 +145,7 @@ def _discrete(unit: Unit, sizes: Sequence[int]) -> Iterator[float]:
     order = chance.permutation(len(data))
     contexts, labels = data.contexts[order], data.labels[order]
     logger = LogisticRegression(max_iter=10000).fit(contexts[:LOGGER], labels[:LOGGER])
-    table = class_rewards(labels, len(data.classes), 0.0)
+    table = classification_rewards(labels, len(data.classes), 0.0)
     ends = np.cumsum(sizes)
     batches = (
         TableRounds(contexts[end - size : end], table[end - size : end], table[end - size : end])

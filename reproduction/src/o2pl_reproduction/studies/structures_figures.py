@@ -10,7 +10,7 @@ import numpy as np
 
 from o2pl.drawing import new_figure, tidy
 from o2pl.protocols import Floats
-from o2pl.simulation.figures import STYLES, spread_labels
+from o2pl.simulation.figures import STYLES, spread_figure_labels
 from o2pl_reproduction.claims.summary import percentile_interval
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def drift_figure(courses: Mapping[str, Mapping[str, tuple[Floats, Floats]]], lab
         axes.set_xlabel("share of the rounds")
         tidy(axes)
         if axes is panels[-1]:
-            spread_labels(axes, {labels[name]: (end, styles[name][0]) for name, end in ends.items()}, 0.06)
+            spread_figure_labels(axes, {labels[name]: (end, styles[name][0]) for name, end in ends.items()}, 0.06)
     sets = len(next(iter(next(iter(courses.values())).values()))[1])
     panels[0].set_ylabel(f"mean reward, over {sets} sets")
     return figure

@@ -23,7 +23,7 @@ from o2pl.simulation.worlds import (
     Wheel,
     catalogue,
 )
-from o2pl.simulation.worlds.datasets import Source, read_manifest
+from o2pl.simulation.worlds.datasets import Source, read_dataset_manifest
 from o2pl.simulation.worlds.structured import CHANGES, STRUCTURES
 from o2pl.storage import encode_for_storage
 from o2pl_reproduction.studies.classification import EMBEDDED, HALVES
@@ -91,7 +91,7 @@ class NamedSet:
 def sets(data: str | None) -> list[NamedSet]:
     """Return the embedded data sets, then those of the folder with their half."""
     found = [NamedSet(name, _embedded(name), "embedded", *EMBEDDED_SIZES[name]) for name in EMBEDDED]
-    manifest: Mapping[int, Mapping[str, str]] = {} if data is None else read_manifest(Path(data))
+    manifest: Mapping[int, Mapping[str, str]] = {} if data is None else read_dataset_manifest(Path(data))
     for position, (name, source) in enumerate(catalogue(data).items() if data is not None else ()):
         half, row = HALVES[position % 2], manifest.get(source.id)
         if row is None:

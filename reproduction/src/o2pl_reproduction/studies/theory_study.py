@@ -13,7 +13,7 @@ import numpy as np
 
 from o2pl.drawing import new_figure
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
-from o2pl.simulation.figures import STYLES, label_axes
+from o2pl.simulation.figures import STYLES, label_figure
 from o2pl.simulation.worlds import Margin, SingleContext
 from o2pl.storage import encode_for_storage
 from o2pl.theory import inequality
@@ -215,7 +215,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     ends = [min(share for *_, share, _ in found if share > 0) / 2, 1.0]
     crossings.plot(ends, ends, color="0.5", linewidth=1)
     crossings.annotate("bound", (0.3, 0.3), (-38, 6), textcoords="offset points", color="0.35")
-    label_axes(crossings, "Prop. B.1: crossing probability", "its bound", "share of paths that crossed", "loglog")
+    label_figure(crossings, "Prop. B.1: crossing probability", "its bound", "share of paths that crossed", "loglog")
     crossings.set_xlim(0.04, 1)
     for name, (colour, line) in zip(WEIGHTS, STYLES, strict=False):
         clipped = [row for row in pick(rows, "clipping") if row["world"] == f"clipping-{name}"]
@@ -224,7 +224,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     for height, text in ((1.0, "the paper's lemma"), (0.25, "four times sharper")):
         clips.axhline(height, color="0.5", linewidth=1)
         clips.annotate(text, (ALPHAS[-1], height), (0, 7), textcoords="offset points", ha="right", color="0.35")
-    label_axes(clips, "Clipping bias, relative to σ²/(α - 1)", "clipping level α", "bias / bound", "log")
+    label_figure(clips, "Clipping bias, relative to σ²/(α - 1)", "clipping level α", "bias / bound", "log")
     clips.set_xticks(ALPHAS, [f"{alpha:g}" for alpha in ALPHAS])
     clips.minorticks_off()
     for p, (colour, line) in zip(ENTROPIES, STYLES, strict=False):
@@ -234,7 +234,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
         t, r, scale = zip(*points, strict=True)
         radii.plot(t, r, color=colour, linestyle=line, linewidth=2, label=f"p = {p:g}")
         radii.plot(t, scale, color=colour, linestyle="none", marker=".", markersize=4)
-    label_axes(radii, "Critical radius (dots: (α/t)^{1/(2+p)})", "t", "r", "loglog")
+    label_figure(radii, "Critical radius (dots: (α/t)^{1/(2+p)})", "t", "r", "loglog")
     heb, single = _heb(rows), pick(rows, "heb-single")[0]["measured"]
     for nu, (colour, _), mark in zip((*NUS, 0.0), STYLES, "osD^vx", strict=False):
         first = min(row["seed"] for row in pick(rows, "pair"))
@@ -243,7 +243,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
         ]
         label = f"ν = {nu:g}: slope {heb[nu][0]:.2f} (β {heb[nu][2]:.2f})" if nu else f"one context: {single:.2f} (β 1)"
         slopes.plot(*zip(*mine, strict=True), mark, color=colour, markersize=4, label=label)
-    label_axes(slopes, "Error bound: policies near the best", "excess risk", "variance of the weights", "loglog")
+    label_figure(slopes, "Error bound: policies near the best", "excess risk", "variance of the weights", "loglog")
     return {"theory": figure, "chaining": chaining_study.figure(rows)}
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.simulation.experiment import Unit
-from o2pl.simulation.units import crossed, play_unit
+from o2pl.simulation.units import crossed_units, play_unit
 from o2pl.simulation.worlds import LOGGED_TASKS
 from o2pl_reproduction.studies import offline, wheel, wheel_learners
 from o2pl_reproduction.studies.offline_multiclass import SETS
@@ -172,7 +172,7 @@ TUNING_FLOORS = (0.03, 0.003)  # between those that `overlap` reports
 
 def wheel_score(make: Any, seed: int, rounds: int = 10_000) -> float:
     world, learners = wheel.WHEELS[wheel.PAPER_WHEEL], {"candidate": make}
-    (cell,) = crossed({wheel.PAPER_WHEEL: world}, learners)
+    (cell,) = crossed_units({wheel.PAPER_WHEEL: world}, learners)
     unit = Unit("wheel", 0, cell.world, cell.learner, rounds, seed)
     return -float(play_unit(world, learners, unit)["regret"][-1])
 

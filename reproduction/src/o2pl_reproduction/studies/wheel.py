@@ -11,8 +11,8 @@ from o2pl.drawing import new_figure, tidy
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats
 from o2pl.simulation.experiment import Cell, Columns, Experiment, Size, Unit
-from o2pl.simulation.figures import STYLES, curves
-from o2pl.simulation.units import COLUMNS, crossed, play_unit, world_of
+from o2pl.simulation.figures import STYLES, figure_of_curves
+from o2pl.simulation.units import COLUMNS, crossed_units, play_unit, world_of
 from o2pl.simulation.worlds import Wheel
 from o2pl_reproduction.claims.intervals import Measurement, least_ratio, of_means
 from o2pl_reproduction.claims.study import BarSource, Claim, Study, Whose, above, at_least
@@ -38,7 +38,7 @@ CONDITIONS = (
 
 
 def cells(data: str | None) -> Sequence[Cell]:
-    return crossed(WHEELS, LEARNERS)
+    return crossed_units(WHEELS, LEARNERS)
 
 
 def run_unit(unit: Unit) -> Columns:
@@ -216,7 +216,7 @@ def figures(rows: Table) -> Mapping[str, Figure]:
     here = rows.filter(np.asarray(rows["world"]) == PAPER_WHEEL)
     top = 1.05 * max(float(regrets[name].max()) for name in labels)
     title = "Wheel, δ = 0.95: mean over seeds, band from lowest to highest"
-    drawn = curves(here, "regret", labels, title=title, ylabel="cumulative regret", top=top)
+    drawn = figure_of_curves(here, "regret", labels, title=title, ylabel="cumulative regret", top=top)
     made = {"wheel": drawn, "wheel-features": _by_features(regrets)}
     if any(name in regrets for arms in ARMS.values() for name in arms.settings()):
         title = "Wheel, δ = 0.95: penalty and clip, all else equal, against neither; 95 % intervals over seeds"

@@ -13,7 +13,7 @@ from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Fourier, Intercept, Quadratic, Standardise
 from o2pl.learners import O2PL, Bandit, Geometric, Member, Replay
 from o2pl.protocols import FeatureMap, Floats, Learner, State
-from o2pl.simulation.rivals import PLAIN, RIVALS, UNIT, MakeLearner, Range, seeded
+from o2pl.simulation.rivals import PLAIN, RIVALS, UNIT, MakeLearner, Range, seeded_rival
 from o2pl.simulation.rivals.linear import LinTS, LinUCB
 from o2pl.simulation.units import o2pl
 from o2pl.storage import storable
@@ -77,7 +77,7 @@ def _with_head_start(
     method: str, ridge: float, features: FeatureMap, level: float, warm_start: float, width: float
 ) -> MakeLearner[Learner]:
     given: dict[str, Any] = {"ridge": ridge, "features": features, "width": width}
-    return seeded(partial(HeadStart, method=method), level=level, warm_start=round(warm_start), **given)
+    return seeded_rival(partial(HeadStart, method=method), level=level, warm_start=round(warm_start), **given)
 
 
 METHODS: dict[str, Callable[..., MakeLearner[Learner]]] = {"o2pl": _o2pl, "linucb": _linucb, "lints": _lints}
@@ -132,7 +132,7 @@ LEARNERS: dict[str, MakeLearner[Learner]] = {
     PRINTED: o2pl(O2PL.paper_replay),  # the paper's benchmark variant, nothing added
     BOOK: o2pl(O2PL.paper, schedule=Geometric()),  # Algorithm 1: b = 0, λ = 1, the theory's schedules
     "paper-replay": o2pl(O2PL.paper_replay, schedule=Replay(warm_start=200)),  # with fewer it may never see the rim
-    "bandit": seeded(Bandit),
+    "bandit": seeded_rival(Bandit),
     **{
         f"{name_of(method, features)}-head-start": head_start(method, features)(*settings)
         for features, methods in HEAD_STARTS.items()

@@ -50,7 +50,7 @@ class MakeLearner(Protocol[L_co]):
     def __call__(self, n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co: ...
 
 
-def seeded(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
+def seeded_rival(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
     """Return a factory of learners with a reward range and a seed."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
@@ -59,7 +59,7 @@ def seeded(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
     return make
 
 
-def seedless(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
+def seedless_rival(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
     """Return a factory of learners without a seed."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
@@ -68,7 +68,7 @@ def seedless(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]
     return make
 
 
-def _scaled(learner: Callable[..., L_co], name: str, share: float, **settings: Any) -> MakeLearner[L_co]:
+def _scaled_rival(learner: Callable[..., L_co], name: str, share: float, **settings: Any) -> MakeLearner[L_co]:
     """Return a factory of learners whose setting `name` is this fraction of the reward range."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
@@ -78,7 +78,7 @@ def _scaled(learner: Callable[..., L_co], name: str, share: float, **settings: A
     return make
 
 
-def _softmax(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
+def _softmax_rival(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
     """Return a factory of learners that take a policy class."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
@@ -87,53 +87,53 @@ def _softmax(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]
     return make
 
 
-def _uniform(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> Uniform:
+def _uniform_rival(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> Uniform:
     return Uniform(n_actions, random_state=seed)
 
 
 RIVALS: MappingProxyType[str, MakeLearner[Learner]] = MappingProxyType(
     {
-        "uniform": _uniform,
-        "linucb": _scaled(LinUCB, "alpha", 0.2),
-        "linucb-no-intercept": _scaled(LinUCB, "alpha", 0.2, features=PLAIN),
-        "lints": _scaled(LinTS, "scale", 0.05),
-        "lints-no-intercept": _scaled(LinTS, "scale", 0.05, features=PLAIN),
-        "greedy-ridge": seeded(EpsilonGreedy),
-        "greedy-ridge-quadratic": seeded(EpsilonGreedy, features=QUADRATIC, l2=10.0),
-        "greedy-logistic": seeded(EpsilonGreedy, model="logistic"),
-        "greedy-logistic-quadratic": seeded(EpsilonGreedy, model="logistic", features=QUADRATIC),
-        "epsilon-greedy-ridge": seeded(EpsilonGreedy, epsilon=0.05),
-        "epsilon-greedy-logistic": seeded(EpsilonGreedy, epsilon=0.05, model="logistic"),
-        "squarecb": seeded(InverseGap),
-        "fastcb": seeded(InverseGap, rule="fast"),
-        "bootstrap": seeded(BootstrapEnsemble),
-        "boosted-trees": seeded(BoostedTrees),
-        "scrm-doubling": _softmax(SCRM, batch=25, growth=2.0),
-        "scrm-uniform": _softmax(SCRM, batch=100, growth=1.0),
-        "scrm-all-grid": _softmax(SCRM, batch=25, growth=2.0, memory="all", penalty=PENALTY_GRID),
-        "vw-greedy": seeded(VowpalWabbit, algorithm="greedy"),
-        "vw-cover": seeded(VowpalWabbit, algorithm="cover"),
-        "vw-bag": seeded(VowpalWabbit, algorithm="bag", learning_rate=1.0),
-        "vw-regcb": seeded(VowpalWabbit, algorithm="regcb"),
-        "vw-greedy-raw": seeded(VowpalWabbit, algorithm="greedy", features=RAW),
-        "vw-cover-raw": seeded(VowpalWabbit, algorithm="cover", features=RAW),
-        "vw-bag-raw": seeded(VowpalWabbit, algorithm="bag", features=RAW, learning_rate=1.0),
-        "vw-regcb-raw": seeded(VowpalWabbit, algorithm="regcb", features=RAW),
+        "uniform": _uniform_rival,
+        "linucb": _scaled_rival(LinUCB, "alpha", 0.2),
+        "linucb-no-intercept": _scaled_rival(LinUCB, "alpha", 0.2, features=PLAIN),
+        "lints": _scaled_rival(LinTS, "scale", 0.05),
+        "lints-no-intercept": _scaled_rival(LinTS, "scale", 0.05, features=PLAIN),
+        "greedy-ridge": seeded_rival(EpsilonGreedy),
+        "greedy-ridge-quadratic": seeded_rival(EpsilonGreedy, features=QUADRATIC, l2=10.0),
+        "greedy-logistic": seeded_rival(EpsilonGreedy, model="logistic"),
+        "greedy-logistic-quadratic": seeded_rival(EpsilonGreedy, model="logistic", features=QUADRATIC),
+        "epsilon-greedy-ridge": seeded_rival(EpsilonGreedy, epsilon=0.05),
+        "epsilon-greedy-logistic": seeded_rival(EpsilonGreedy, epsilon=0.05, model="logistic"),
+        "squarecb": seeded_rival(InverseGap),
+        "fastcb": seeded_rival(InverseGap, rule="fast"),
+        "bootstrap": seeded_rival(BootstrapEnsemble),
+        "boosted-trees": seeded_rival(BoostedTrees),
+        "scrm-doubling": _softmax_rival(SCRM, batch=25, growth=2.0),
+        "scrm-uniform": _softmax_rival(SCRM, batch=100, growth=1.0),
+        "scrm-all-grid": _softmax_rival(SCRM, batch=25, growth=2.0, memory="all", penalty=PENALTY_GRID),
+        "vw-greedy": seeded_rival(VowpalWabbit, algorithm="greedy"),
+        "vw-cover": seeded_rival(VowpalWabbit, algorithm="cover"),
+        "vw-bag": seeded_rival(VowpalWabbit, algorithm="bag", learning_rate=1.0),
+        "vw-regcb": seeded_rival(VowpalWabbit, algorithm="regcb"),
+        "vw-greedy-raw": seeded_rival(VowpalWabbit, algorithm="greedy", features=RAW),
+        "vw-cover-raw": seeded_rival(VowpalWabbit, algorithm="cover", features=RAW),
+        "vw-bag-raw": seeded_rival(VowpalWabbit, algorithm="bag", features=RAW, learning_rate=1.0),
+        "vw-regcb-raw": seeded_rival(VowpalWabbit, algorithm="regcb", features=RAW),
     }
 )
 
 OFFLINE_RIVALS: MappingProxyType[str, MakeLearner[BatchLearner]] = MappingProxyType(
     {
-        "ipw-csc": seedless(IPWClassifier),
-        "dm-additive": seedless(DirectMethod, model="additive"),
-        "dm-additive-logistic": seedless(DirectMethod, model="additive", link="logistic"),
-        "dm-arms": seedless(DirectMethod),
-        "dm-arms-logistic": seedless(DirectMethod, link="logistic"),
-        "dr": seeded(DoublyRobust),
-        "lcb": seedless(LowerBound),
-        "lcb-guarded": seeded(GuardedLowerBound),
-        "snips": seedless(SelfNormalised),
-        "crm": _softmax(CRM),
-        "crm-grid": _softmax(CRM, penalty=PENALTY_GRID),
+        "ipw-csc": seedless_rival(IPWClassifier),
+        "dm-additive": seedless_rival(DirectMethod, model="additive"),
+        "dm-additive-logistic": seedless_rival(DirectMethod, model="additive", link="logistic"),
+        "dm-arms": seedless_rival(DirectMethod),
+        "dm-arms-logistic": seedless_rival(DirectMethod, link="logistic"),
+        "dr": seeded_rival(DoublyRobust),
+        "lcb": seedless_rival(LowerBound),
+        "lcb-guarded": seeded_rival(GuardedLowerBound),
+        "snips": seedless_rival(SelfNormalised),
+        "crm": _softmax_rival(CRM),
+        "crm-grid": _softmax_rival(CRM, penalty=PENALTY_GRID),
     }
 )

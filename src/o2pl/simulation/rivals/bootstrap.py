@@ -10,7 +10,7 @@ import numpy as np
 from o2pl.data.decisions import Decision
 from o2pl.protocols import Floats, Ints
 from o2pl.simulation.rivals.discrete import HistoryLearner
-from o2pl.simulation.rivals.models import logistic_weights, logit
+from o2pl.simulation.rivals.models import logistic_model_weights, model_logit
 from o2pl.validation import check_count, check_number
 
 _POISSON = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(20)])  # P(count ≤ k), mean 1
@@ -52,24 +52,24 @@ class BootstrapEnsemble(HistoryLearner):
         return Decision(action, float(np.mean(choices == action)))
 
     def _learn(self, row: Floats, action: int, reward: float, propensity: float) -> None:
-        self._counts.append(poisson_counts(self._stream.take(self.members)))
+        self._counts.append(bootstrap_counts(self._stream.take(self.members)))
         super()._learn(row, action, reward, propensity)
 
     def _fit_to(self, features: Floats, actions: Ints, shares: Floats) -> None:
         X, counts = np.asarray(features, np.float64), np.array(self._counts)
         for member in range(self.members):
-            self._weights[member] = logistic_weights(
+            self._weights[member] = logistic_model_weights(
                 X,
                 actions,
                 shares,
                 self.n_actions,
                 self.l2,
-                logit(self._level),
+                model_logit(self._level),
                 self._weights[member],
                 counts[:, member],
             )
 
 
-def poisson_counts(uniforms: Floats) -> Floats:
+def bootstrap_counts(uniforms: Floats) -> Floats:
     """Return Poisson(1) numbers from uniform numbers."""
     return np.searchsorted(_POISSON, uniforms, side="right").astype(np.float64)

@@ -76,7 +76,7 @@ class CATS(Parameters):
 
     def act(self, context: Any) -> Decision:
         vw = self._begun()
-        example = vw.parse(_text(context), self._label)
+        example = vw.parse(_cats_text(context), self._label)
         action, density = vw.predict(example)
         vw.finish_example(example)
         return Decision(float(action), float(density))
@@ -84,7 +84,9 @@ class CATS(Parameters):
     def update(self, context: Any, action: float, reward: float, propensity: float) -> CATS:
         vw, (low, high) = self._begun(), self._range
         check_reward(reward, self._range)
-        example = vw.parse(f"ca {action}:{(high - reward) / (high - low)}:{propensity} {_text(context)}", self._label)
+        example = vw.parse(
+            f"ca {action}:{(high - reward) / (high - low)}:{propensity} {_cats_text(context)}", self._label
+        )
         vw.learn(example)
         vw.finish_example(example)
         return self
@@ -99,6 +101,6 @@ class CATS(Parameters):
         return self._vw
 
 
-def _text(context: Any) -> str:
+def _cats_text(context: Any) -> str:
     row = context if isinstance(context, np.ndarray) else check_context(context)
     return "|s " + " ".join(f"{i}:{x:.6g}" for i, x in enumerate(row.tolist()))

@@ -71,7 +71,7 @@ class CounterfactualRisk:
         return value, pull * self.losses * slopes
 
 
-def risk_value(
+def counterfactual_value(
     policy: Policy, features: Floats, actions: Array, risk: CounterfactualRisk, l2: float = 0.0
 ) -> ValueAndGradient:
     """Return the function θ -> V(π_θ) + l2 |θ|² / (2n) with its gradient."""
@@ -90,7 +90,7 @@ class Solved(NamedTuple):
     penalty: float
 
 
-def solve(
+def solve_counterfactual(
     policy: Policy,
     features: Floats,
     actions: Array,
@@ -109,16 +109,16 @@ def solve(
         kept = np.setdiff1d(np.arange(len(actions)), held)
         risks = []
         for penalty in penalties:
-            train = replace(_rows(risk, kept), penalty=penalty)
-            found = _SOLVER(risk_value(policy, features[kept], actions[kept], train, l2), start)
+            train = replace(_counterfactual_rows(risk, kept), penalty=penalty)
+            found = _SOLVER(counterfactual_value(policy, features[kept], actions[kept], train, l2), start)
             log_prob, _ = log_likelihood(policy, found.params, features[held], actions[held])
-            risks.append(replace(_rows(risk, held), penalty=0.0)(log_prob)[0])
+            risks.append(replace(_counterfactual_rows(risk, held), penalty=0.0)(log_prob)[0])
         best = penalties[int(np.argmin(risks))]
-    found = _SOLVER(risk_value(policy, features, actions, replace(risk, penalty=best), l2), start)
+    found = _SOLVER(counterfactual_value(policy, features, actions, replace(risk, penalty=best), l2), start)
     return Solved(found.params, best)
 
 
-def _rows(risk: CounterfactualRisk, rows: Array) -> CounterfactualRisk:
+def _counterfactual_rows(risk: CounterfactualRisk, rows: Array) -> CounterfactualRisk:
     return replace(risk, losses=risk.losses[rows], propensities=risk.propensities[rows])
 
 
@@ -210,7 +210,7 @@ class CounterfactualLearner(Parameters, ABC):
         held = None
         if len(self._penalties) > 1:
             held = self._stream.take(len(rows)).argsort()[: max(1, round(self.validation * len(rows)))]
-        self._params, self._penalty = solve(
+        self._params, self._penalty = solve_counterfactual(
             self.policy, features, rows.actions, risk, self._penalties, self._params, self.l2, held
         )
 

@@ -10,7 +10,7 @@ from o2pl.data.decisions import Decision
 from o2pl.features import Chain
 from o2pl.protocols import FeatureMap, Floats, Ints, Seed
 from o2pl.simulation.rivals.discrete import DiscreteLearner, HistoryLearner
-from o2pl.simulation.rivals.models import Link, check_link, fit_per_action, predict_per_action
+from o2pl.simulation.rivals.models import Link, check_model_link, fit_models_per_action, predict_models_per_action
 from o2pl.validation import check_number
 
 
@@ -68,17 +68,17 @@ class EpsilonGreedy(HistoryLearner):
     l2: float = 1.0
 
     def _begin(self, width: int, n_features: int) -> None:
-        check_link("model", self.model)
+        check_model_link("model", self.model)
         check_number("epsilon", self.epsilon, 0, 1)
         check_number("l2", self.l2, 0, open_low=True)
         super()._begin(width, n_features)
         self._weights: Floats = np.zeros((self.n_actions, n_features))  # [K, d]
 
     def _decide(self, features: Floats) -> Decision:
-        best = int(np.argmax(predict_per_action(self.model, self._weights, features[None], self._level)[0]))
+        best = int(np.argmax(predict_models_per_action(self.model, self._weights, features[None], self._level)[0]))
         return self._mostly(best, self.epsilon)
 
     def _fit_to(self, features: Floats, actions: Ints, shares: Floats) -> None:
-        self._weights = fit_per_action(
+        self._weights = fit_models_per_action(
             self.model, features, actions, shares, self.n_actions, self.l2, self._level, self._weights
         )

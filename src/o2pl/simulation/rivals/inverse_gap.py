@@ -11,7 +11,7 @@ from o2pl.data.decisions import Decision
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Floats, Ints
 from o2pl.simulation.rivals.discrete import HistoryLearner
-from o2pl.simulation.rivals.models import fit_per_action, predict_per_action
+from o2pl.simulation.rivals.models import fit_models_per_action, predict_models_per_action
 from o2pl.validation import check_number
 
 Rule = Literal["square", "fast"]
@@ -51,7 +51,7 @@ class InverseGap(HistoryLearner):
     l2: float = 1.0
 
     def _begin(self, width: int, n_features: int) -> None:
-        check_rule(self.rule)
+        check_inverse_gap_rule(self.rule)
         check_number("gamma", self.gamma, 0)
         check_number("exponent", self.exponent, 0)
         check_number("l2", self.l2, 0, open_low=True)
@@ -59,16 +59,16 @@ class InverseGap(HistoryLearner):
         self._weights: Floats = np.zeros((self.n_actions, n_features))  # [K, d]
 
     def _decide(self, features: Floats) -> Decision:
-        predicted = predict_per_action("logistic", self._weights, features[None], self._level)[0]
+        predicted = predict_models_per_action("logistic", self._weights, features[None], self._level)[0]
         return self._drawn(inverse_gap(self.rule, predicted, self.gamma * len(self._log) ** self.exponent))
 
     def _fit_to(self, features: Floats, actions: Ints, shares: Floats) -> None:
-        self._weights = fit_per_action(
+        self._weights = fit_models_per_action(
             "logistic", features, actions, shares, self.n_actions, self.l2, self._level, self._weights
         )
 
 
-def check_rule(rule: Any) -> Rule:
+def check_inverse_gap_rule(rule: Any) -> Rule:
     if rule not in ("square", "fast"):
         raise InvalidInput(f"rule: found {rule!r}, expected 'square' or 'fast'")
     return rule  # type: ignore[no-any-return]  # one of the two, checked above

@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike
 
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
-from o2pl.learners.improvement_candidates import held_out_columns, verdicts
-from o2pl.learners.incumbent import clone
+from o2pl.learners.improvement_candidates import candidate_columns, candidate_verdicts
+from o2pl.learners.incumbent import clone_of_incumbent
 from o2pl.learners.params import Parameters
 from o2pl.objectives.weights import importance_weights
 from o2pl.oracles.lbfgs import LBFGS
 from o2pl.policies import Softmax
 from o2pl.policies.likelihood import log_likelihood
 from o2pl.protocols import FeatureMap, Floats, Ints, Seed
-from o2pl.simulation.rivals.models import ridge_weights
+from o2pl.simulation.rivals.models import ridge_model_weights
 from o2pl.simulation.rivals.reductions import LinearScores, OfflineLearner
 from o2pl.validation import check_number
 
@@ -48,7 +48,7 @@ class LowerBound(OfflineLearner):
         check_number("width", self.width, 0)
         level = check_number("level", self.level, 0, 1)
         X = features.astype(np.float64)
-        self._weights = ridge_weights(X, actions, rewards - level, self.n_actions, self.l2)
+        self._weights = ridge_model_weights(X, actions, rewards - level, self.n_actions, self.l2)
         ridge = self.l2 * np.eye(X.shape[1])
         grams = (X[actions == action].T @ X[actions == action] for action in range(self.n_actions))
         self._inverses = [np.linalg.inv(gram + ridge) for gram in grams]  # A⁻¹
@@ -103,8 +103,8 @@ class GuardedLowerBound(Parameters):
         def learn(places: Ints) -> list[Any]:
             return [self._candidate(width, rows[places]).predict_proba for width in self.widths]
 
-        held = held_out_columns(learn, rows, self.folds, self.random_state)
-        found = verdicts(held, self.widths, self.confidence, rows)
+        held = candidate_columns(learn, rows, self.folds, self.random_state)
+        found = candidate_verdicts(held, self.widths, self.confidence, rows)
         self.verdict_ = max(found, key=lambda each: each.pessimistic)
         self._learner = self._candidate(self.verdict_.penalty, rows)
         self.deploy_ = self.verdict_.deploy
@@ -138,5 +138,5 @@ class SelfNormalised(LinearScores):
             pull = -weights * (rewards - value) / total  # ∂/∂ log π of -Σ w r / Σ w
             return -value + 0.5 * self.l2 / n * float(params @ params), pullback(pull) + self.l2 / n * params
 
-        found = _SOLVER(function, clone(policy, features, actions))
+        found = _SOLVER(function, clone_of_incumbent(policy, features, actions))
         self._weights = found.params.reshape(self.n_actions, -1)

@@ -19,13 +19,13 @@ _NEVER = 1e-2  # logistic levels stay this far from 0 and 1
 _SOLVER = LBFGS(iterations=100, tolerance=1e-5)
 
 
-def check_link(name: str, link: Any) -> Link:
+def check_model_link(name: str, link: Any) -> Link:
     if link not in ("ridge", "logistic"):
         raise InvalidInput(f"{name}: found {link!r}, expected 'ridge' or 'logistic'")
     return link  # type: ignore[no-any-return]  # one of the two, checked above
 
 
-def fit_per_action(
+def fit_models_per_action(
     link: Link,
     features: Floats,
     actions: Ints,
@@ -38,39 +38,39 @@ def fit_per_action(
     """Return θ of each action's model, [K, d]. `level` is b; a logistic fit starts at `start`."""
     X = np.asarray(features, np.float64)
     if link == "ridge":
-        return ridge_weights(X, actions, targets - level, n_actions, l2)
-    return logistic_weights(X, actions, targets, n_actions, l2, logit(level), start)
+        return ridge_model_weights(X, actions, targets - level, n_actions, l2)
+    return logistic_model_weights(X, actions, targets, n_actions, l2, model_logit(level), start)
 
 
-def predict_per_action(link: Link, weights: Floats, features: Floats, level: float = 0.0) -> Floats:
+def predict_models_per_action(link: Link, weights: Floats, features: Floats, level: float = 0.0) -> Floats:
     """Return the predicted reward of every action, [n, K]."""
     linear = np.asarray(features, np.float64) @ weights.T
-    return level + linear if link == "ridge" else _sigmoid(logit(level) + linear)
+    return level + linear if link == "ridge" else _model_sigmoid(model_logit(level) + linear)
 
 
-def with_action(features: Floats, actions: Ints, n_actions: int) -> Floats:
+def model_features_with_action(features: Floats, actions: Ints, n_actions: int) -> Floats:
     """Return the features of the additive model: φ(x) and an indicator of the action, [n, d + K]."""
     out: Floats = np.hstack([np.asarray(features, np.float64), np.eye(n_actions)[actions]])
     return out
 
 
-def fit_additive(
+def fit_additive_model(
     link: Link, features: Floats, actions: Ints, targets: Floats, n_actions: int, l2: float, level: float = 0.0
 ) -> Floats:
     """Return β and γ of b + β·φ(x) + γ_a: one model for all actions, without interactions. [d + K]"""
-    X = with_action(features, actions, n_actions)
-    weights: Floats = fit_per_action(link, X, np.zeros(len(X), np.int64), targets, 1, l2, level)[0]
+    X = model_features_with_action(features, actions, n_actions)
+    weights: Floats = fit_models_per_action(link, X, np.zeros(len(X), np.int64), targets, 1, l2, level)[0]
     return weights
 
 
-def predict_additive(link: Link, weights: Floats, features: Floats, n_actions: int, level: float = 0.0) -> Floats:
+def predict_additive_model(link: Link, weights: Floats, features: Floats, n_actions: int, level: float = 0.0) -> Floats:
     """Return the predicted reward of every action, [n, K]."""
     d = len(weights) - n_actions
     linear = (np.asarray(features, np.float64) @ weights[:d])[:, None] + weights[d:]
-    return level + linear if link == "ridge" else _sigmoid(logit(level) + linear)
+    return level + linear if link == "ridge" else _model_sigmoid(model_logit(level) + linear)
 
 
-def ridge_weights(X: Floats, actions: Ints, targets: Floats, n_actions: int, l2: float) -> Floats:
+def ridge_model_weights(X: Floats, actions: Ints, targets: Floats, n_actions: int, l2: float) -> Floats:
     """Return argmin Σ_{s: a_s = k} (θ_k·φ_s - y_s)² + l2 |θ_k|², [K, d]; solves the smaller linear system."""
     weights = np.zeros((n_actions, X.shape[1]))
     for action in np.unique(actions):
@@ -83,7 +83,7 @@ def ridge_weights(X: Floats, actions: Ints, targets: Floats, n_actions: int, l2:
     return weights
 
 
-def logistic_weights(
+def logistic_model_weights(
     X: Floats,
     actions: Ints,
     targets: Floats,
@@ -123,10 +123,10 @@ def logistic_weights(
     return _SOLVER(function, begin).params.reshape(n_actions, d)
 
 
-def logit(level: float) -> float:
+def model_logit(level: float) -> float:
     p = min(max(level, _NEVER), 1 - _NEVER)
     return float(np.log(p / (1 - p)))
 
 
-def _sigmoid(z: Floats) -> Floats:
+def _model_sigmoid(z: Floats) -> Floats:
     return np.asarray(np.exp(z - np.logaddexp(0.0, z)))

@@ -20,11 +20,11 @@ from o2pl.policies.likelihood import log_likelihood, log_probabilities
 from o2pl.protocols import FeatureMap, Floats, Ints, Seed, State
 from o2pl.simulation.rivals.models import (
     Link,
-    check_link,
-    fit_additive,
-    fit_per_action,
-    predict_additive,
-    predict_per_action,
+    check_model_link,
+    fit_additive_model,
+    fit_models_per_action,
+    predict_additive_model,
+    predict_models_per_action,
 )
 from o2pl.validation import check_contexts, check_count, check_number, check_reward_range
 
@@ -153,15 +153,15 @@ class DirectMethod(OfflineLearner):
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         if self.model not in ("arms", "additive"):
             raise InvalidInput(f"model: found {self.model!r}, expected 'arms' or 'additive'")
-        check_link("link", self.link)
+        check_model_link("link", self.link)
         self._level = float(rewards.mean()) if self.level == "mean" else check_number("level", self.level, 0, 1)
-        fit = fit_per_action if self.model == "arms" else fit_additive
+        fit = fit_models_per_action if self.model == "arms" else fit_additive_model
         self._weights = fit(self.link, features, actions, rewards, self.n_actions, self.l2, self._level)
 
     def _scores(self, features: Floats) -> Floats:
         if self.model == "arms":
-            return predict_per_action(self.link, self._weights, features, self._level)
-        return predict_additive(self.link, self._weights, features, self.n_actions, self._level)
+            return predict_models_per_action(self.link, self._weights, features, self._level)
+        return predict_additive_model(self.link, self._weights, features, self.n_actions, self._level)
 
 
 @dataclass(eq=False, repr=False)
@@ -194,7 +194,7 @@ class DoublyRobust(LinearScores):
     random_state: Seed = None
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
-        check_link("link", self.link)
+        check_model_link("link", self.link)
         check_number("model_l2", self.model_l2, 0, open_low=True)
         check_number("folds", self.folds, 2)
         if self.clip is not None:
@@ -219,10 +219,10 @@ class DoublyRobust(LinearScores):
         for left_out in np.unique(fold):
             rest, own = fold != left_out, fold == left_out
             level = float(rewards[rest].mean()) if rest.any() else 0.0
-            fitted = fit_per_action(
+            fitted = fit_models_per_action(
                 self.link, features[rest], actions[rest], rewards[rest], self.n_actions, self.model_l2, level
             )
-            gains[own] = predict_per_action(self.link, fitted, features[own], level)
+            gains[own] = predict_models_per_action(self.link, fitted, features[own], level)
         rows = np.arange(n)
         inverse = weight_of(1.0, propensities)  # for a policy that always plays the logged action
         inverse = inverse if self.clip is None else clip_weights(inverse, self.clip)

@@ -68,7 +68,7 @@ class BoostedTrees(HistoryLearner):
         if self._model is None:
             return self._mostly(0, 1.0)
         self._rows[:, :-1] = features
-        with _openmp().limit(limits=1):
+        with _openmp_of_trees().limit(limits=1):
             found = self._model.predict(self._rows)
         return self._mostly(int(np.argmax(found)), self.epsilon)
 
@@ -84,12 +84,12 @@ class BoostedTrees(HistoryLearner):
             early_stopping=False,
             random_state=0,  # has no effect: neither rows nor features are sampled
         )
-        with _openmp().limit(limits=1):
+        with _openmp_of_trees().limit(limits=1):
             self._model = model.fit(np.column_stack([np.asarray(features, np.float64), actions]), shares)
 
 
 @cache
-def _openmp() -> Any:
+def _openmp_of_trees() -> Any:
     """Return the control of scikit-learn's threads. Every tree waits for all of them: on busy cores, milliseconds."""
     from threadpoolctl import ThreadpoolController
 

@@ -11,8 +11,8 @@ import numpy as np
 from o2pl.extras import extra
 from o2pl.protocols import Array, Floats
 from o2pl.simulation.worlds.continuous import ContinuousWorld, Limits
-from o2pl.simulation.worlds.moments import mean_excess, normal_density, normal_probability
-from o2pl.simulation.worlds.rounds import require
+from o2pl.simulation.worlds.moments import moment_normal_density, moment_normal_probability, moment_of_excess
+from o2pl.simulation.worlds.rounds import require_for_rounds
 from o2pl.storage import storable
 
 _REACH = 9.0  # range of quadratures, in standard deviations of p
@@ -40,8 +40,8 @@ class Advertising(ContinuousWorld):
     reward_range = (-0.1, 1.0)
 
     def __post_init__(self) -> None:
-        require(self.deviation > 0, "deviation", self.deviation, "a number > 0")
-        require(self.logging_scale > 0, "logging_scale", self.logging_scale, "a number > 0")
+        require_for_rounds(self.deviation > 0, "deviation", self.deviation, "a number > 0")
+        require_for_rounds(self.logging_scale > 0, "logging_scale", self.logging_scale, "a number > 0")
 
     def draw(self, rounds: int, generator: np.random.Generator) -> tuple[Floats, Array, Floats]:
         with extra("experiments", "the world Advertising"):
@@ -64,54 +64,56 @@ class Advertising(ContinuousWorld):
             rows = np.flatnonzero(np.asarray(index) == group)
             for some in np.array_split(rows, len(rows) // _CHUNK + 1):
                 if scale == 0:
-                    values[some] = _mean_of_bids(means[some], centre, self.deviation, low)
+                    values[some] = _advertising_mean_of_bids(means[some], centre, self.deviation, low)
                 else:
-                    values[some] = _mean_of_policies(means[some], scale, centre, self.deviation, low)
+                    values[some] = _advertising_mean_of_policies(means[some], scale, centre, self.deviation, low)
         return values
 
     def best_actions(self, index: Array) -> Floats:
         low, _ = self.natural_range
-        best = [_best_bid(centre, self.deviation, low) for centre in self.responsiveness]
+        best = [_advertising_best_bid(centre, self.deviation, low) for centre in self.responsiveness]
         return np.asarray(best)[index]
 
     def logging_means(self, contexts: Floats) -> Floats:
         return np.full(len(contexts), self.logging_mean)
 
 
-def _folded_density(p: Floats, centre: float, deviation: float) -> Floats:
+def _advertising_density(p: Floats, centre: float, deviation: float) -> Floats:
     """Return the density of |N(centre, deviation²)| at p ≥ 0."""
-    return np.asarray((normal_density((p - centre) / deviation) + normal_density((p + centre) / deviation)) / deviation)
+    return np.asarray(
+        (moment_normal_density((p - centre) / deviation) + moment_normal_density((p + centre) / deviation)) / deviation
+    )
 
 
-def _folded_parts(upper: Floats, centre: float, deviation: float) -> tuple[Floats, Floats]:
+def _advertising_parts(upper: Floats, centre: float, deviation: float) -> tuple[Floats, Floats]:
     """Return P(p < upper) and E[p; p < upper]."""
     probability, first = np.zeros_like(upper), np.zeros_like(upper)
     for mean in (centre, -centre):  # on p > 0, |N(m, s²)| has the sum of the densities of N(m, s²) and N(-m, s²)
         z0, z1 = -mean / deviation, (upper - mean) / deviation
-        inside = normal_probability(z1) - normal_probability(z0)
+        inside = moment_normal_probability(z1) - moment_normal_probability(z0)
         probability += inside
-        first += mean * inside + deviation * (normal_density(z0) - normal_density(z1))
+        first += mean * inside + deviation * (moment_normal_density(z0) - moment_normal_density(z1))
     return probability, first
 
 
-def _mean_of_bids(bids: Floats, centre: float, deviation: float, low: float) -> Floats:
+def _advertising_mean_of_bids(bids: Floats, centre: float, deviation: float, low: float) -> Floats:
     """Return E_p r(p, a) for fixed bids: closed forms except for E[a/p; p > start], a quadrature in log p. [m]"""
     positive = bids > 0
     floor_until = np.where(positive, np.maximum(bids - 2 * (1 - low), 0), bids / low)  # r = low for p below this
     start = np.where(positive, bids, floor_until)  # r = a/p for p above this
-    floored, floored_first = _folded_parts(floor_until, centre, deviation)
-    until, until_first = _folded_parts(start, centre, deviation)
+    floored, floored_first = _advertising_parts(floor_until, centre, deviation)
+    until, until_first = _advertising_parts(start, centre, deviation)
     over = (1 - bids / 2) * (until - floored) + 0.5 * (until_first - floored_first)  # 1 + (p - a)/2 in between
 
-    nodes, weights = _legendre(96)
+    nodes, weights = _advertising_legendre(96)
     last = math.log(abs(centre) + _REACH * deviation)
     first = np.minimum(np.log(np.maximum(start, 1e-300)), last)
     half = 0.5 * (last - first)[:, None]
     p = np.exp(first[:, None] + half * (1 + nodes))
-    return np.asarray(low * floored + over + bids * ((half * _folded_density(p, centre, deviation)) @ weights))
+    return np.asarray(low * floored + over + bids * ((half * _advertising_density(p, centre, deviation)) @ weights))
 
 
-def _mean_of_policies(means: Floats, scale: float, centre: float, deviation: float, low: float) -> Floats:
+def _advertising_mean_of_policies(means: Floats, scale: float, centre: float, deviation: float, low: float) -> Floats:
     """Return E_p E_a r(p, a) for a ~ N(means, scale²). [m]
 
     For fixed p the reward is piecewise linear in a, with knots at low·p, p and p + 2(1 - low):
@@ -119,30 +121,30 @@ def _mean_of_policies(means: Floats, scale: float, centre: float, deviation: flo
     mean over p is a quadrature on panels no wider than the integrand's scale.
     """
     reach = abs(centre) + _REACH * deviation
-    nodes, weights = _legendre(16)
+    nodes, weights = _advertising_legendre(16)
     panels = math.ceil(reach / (2 * min(scale, deviation)))
     width = reach / panels
     p = (width * (np.arange(panels)[:, None] + 0.5 * (1 + nodes))).reshape(-1)
-    density = np.tile(0.5 * width * weights, panels) * _folded_density(p, centre, deviation)
+    density = np.tile(0.5 * width * weights, panels) * _advertising_density(p, centre, deviation)
     m = means[:, None]
     rewards = (
-        mean_excess(m, scale, low * p) / p
-        - (1 / p + 0.5) * mean_excess(m, scale, p)
-        + 0.5 * mean_excess(m, scale, p + 2 * (1 - low))
+        moment_of_excess(m, scale, low * p) / p
+        - (1 / p + 0.5) * moment_of_excess(m, scale, p)
+        + 0.5 * moment_of_excess(m, scale, p + 2 * (1 - low))
     )
     return np.asarray(low + rewards @ density)
 
 
 @lru_cache(maxsize=16)
-def _best_bid(centre: float, deviation: float, low: float) -> float:
+def _advertising_best_bid(centre: float, deviation: float, low: float) -> float:
     bids = np.linspace(0, abs(centre) + 4 * deviation, 201)
     for _ in range(_ZOOMS):
-        best = int(np.argmax(_mean_of_bids(bids, centre, deviation, low)))
+        best = int(np.argmax(_advertising_mean_of_bids(bids, centre, deviation, low)))
         bids = np.linspace(bids[max(best - 1, 0)], bids[min(best + 1, len(bids) - 1)], 41)
     return float(bids[len(bids) // 2])
 
 
 @lru_cache(maxsize=4)
-def _legendre(nodes: int) -> tuple[Floats, Floats]:
+def _advertising_legendre(nodes: int) -> tuple[Floats, Floats]:
     points, weights = np.polynomial.legendre.leggauss(nodes)
     return points, weights

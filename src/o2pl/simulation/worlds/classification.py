@@ -9,7 +9,7 @@ import numpy as np
 
 from o2pl.protocols import Floats, Ints
 from o2pl.simulation.worlds.datasets import Dataset, Source, make_dataset
-from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require_for_rounds
 from o2pl.storage import storable
 
 
@@ -20,7 +20,9 @@ class OfDataset:
     reward_range = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        require(hasattr(self.source, "load"), "source", self.source, "a data set or a source such as Embedded('iris')")
+        require_for_rounds(
+            hasattr(self.source, "load"), "source", self.source, "a data set or a source such as Embedded('iris')"
+        )
 
     @property
     def dataset(self) -> Dataset:
@@ -50,7 +52,7 @@ class Classification(OfDataset):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
+        require_for_rounds(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
 
     @classmethod
     def of(cls, X: Any, y: Any, flip: float = 0.0) -> Classification:
@@ -59,11 +61,11 @@ class Classification(OfDataset):
 
     def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
         dataset, order = self.dataset, self.order(rounds, generator)
-        means = class_rewards(dataset.labels[order], self.n_actions, self.flip)
+        means = classification_rewards(dataset.labels[order], self.n_actions, self.flip)
         return bernoulli_rounds(dataset.contexts[order], means, generator)
 
 
-def class_rewards(labels: Ints, n_actions: int, flip: float) -> Floats:
+def classification_rewards(labels: Ints, n_actions: int, flip: float) -> Floats:
     """Return the expected reward of every class: 1 - flip for the right one, flip for the others. [n, K]"""
     means = np.full((len(labels), n_actions), flip)
     means[np.arange(len(labels)), labels] = 1 - flip

@@ -15,8 +15,13 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.simulation.worlds.moments import gaussian_average, mean_capped_square, mean_clipped, normal_density
-from o2pl.simulation.worlds.rounds import check_rounds, require
+from o2pl.simulation.worlds.moments import (
+    moment_normal_density,
+    moment_of_capped_square,
+    moment_of_clipped,
+    moment_of_function,
+)
+from o2pl.simulation.worlds.rounds import check_rounds, require_for_rounds
 from o2pl.storage import storable
 from o2pl.validation import check_reward_range
 
@@ -57,7 +62,7 @@ class ContinuousWorld(ABC):
     def logging_density(self, contexts: Floats, actions: Floats) -> Floats:
         """Return the exact density of the logging policy, [n]."""
         z = (actions - self.logging_means(contexts)) / self.logging_scale
-        return np.asarray(normal_density(z) / self.logging_scale)
+        return np.asarray(moment_normal_density(z) / self.logging_scale)
 
     def log(self, rounds: ContinuousRounds, generator: np.random.Generator) -> Interactions:
         """Return the log of the logging policy in these rounds; `rounds.losses` gives natural losses of its actions."""
@@ -111,7 +116,7 @@ class ContinuousRounds:
         return self.expected(np.arange(len(self)), self.world.best_actions(self.index))
 
     def _means(self, rows: Ints, means: Floats, scale: float, limits: Limits) -> Floats:
-        require(scale >= 0, "scale", scale, "a deviation ≥ 0")
+        require_for_rounds(scale >= 0, "scale", scale, "a deviation ≥ 0")
         values = self.world.mean_rewards(self.index[rows], np.asarray(means, np.float64), scale, limits)
         return np.clip(values, *limits)  # rounding errors only
 
@@ -133,8 +138,8 @@ class GaussianExample(ContinuousWorld):
     natural_range = (-math.inf, 1.0)
 
     def __post_init__(self) -> None:
-        _check(self)
-        require(self.noise > 0, "noise", self.noise, "a deviation > 0")
+        _check_continuous_world(self)
+        require_for_rounds(self.noise > 0, "noise", self.noise, "a deviation > 0")
 
     def draw(self, rounds: int, generator: np.random.Generator) -> tuple[Floats, Array, Floats]:
         y = self.target + self.noise * generator.standard_normal(rounds)
@@ -148,7 +153,7 @@ class GaussianExample(ContinuousWorld):
         low, high = limits
         off, spread = means - self.target, math.hypot(scale, self.noise)
         least = max(1 - high, 0.0)
-        square = least + mean_capped_square(off, spread, 1 - low) - mean_capped_square(off, spread, least)
+        square = least + moment_of_capped_square(off, spread, 1 - low) - moment_of_capped_square(off, spread, least)
         return np.asarray(1 - square)
 
     def best_actions(self, index: Array) -> Floats:
@@ -174,8 +179,8 @@ class Toy(ContinuousWorld):
     natural_range = (0.0, math.inf)
 
     def __post_init__(self) -> None:
-        _check(self)
-        require(self.features >= 1, "features", self.features, "an integer from 1")
+        _check_continuous_world(self)
+        require_for_rounds(self.features >= 1, "features", self.features, "an integer from 1")
 
     def _index(self, contexts: Floats) -> Floats:
         """Return x·w."""
@@ -190,9 +195,9 @@ class Toy(ContinuousWorld):
 
     def mean_rewards(self, index: Array, means: Floats, scale: float, limits: Limits) -> Floats:
         def of_action(slope: Array, actions: Floats) -> Floats:
-            return np.asarray(mean_clipped(slope * actions - actions**2, 1.0, *limits))
+            return np.asarray(moment_of_clipped(slope * actions - actions**2, 1.0, *limits))
 
-        return gaussian_average(of_action, index, means, scale)
+        return moment_of_function(of_action, index, means, scale)
 
     def best_actions(self, index: Array) -> Floats:
         return np.asarray(index / 2)
@@ -218,21 +223,21 @@ class Pricing(ContinuousWorld):
     natural_range = (0.0, math.inf)
 
     def __post_init__(self) -> None:
-        _check(self)
-        require(1 <= self.relevant <= self.features, "relevant", self.relevant, f"from 1 to {self.features}")
+        _check_continuous_world(self)
+        require_for_rounds(1 <= self.relevant <= self.features, "relevant", self.relevant, f"from 1 to {self.features}")
 
     def draw(self, rounds: int, generator: np.random.Generator) -> tuple[Floats, Array, Floats]:
         contexts = generator.uniform(1, 2, (rounds, self.features)).astype(np.float32)
         return contexts, self.logging_means(contexts), generator.standard_normal(rounds)
 
     def natural_rewards(self, index: Array, noise: Floats, actions: Floats) -> Floats:
-        return np.asarray(_revenue(index, actions) + noise)
+        return np.asarray(_continuous_revenue(index, actions) + noise)
 
     def mean_rewards(self, index: Array, means: Floats, scale: float, limits: Limits) -> Floats:
         def of_action(z: Array, prices: Floats) -> Floats:
-            return np.asarray(mean_clipped(_revenue(z, prices), 1.0, *limits))
+            return np.asarray(moment_of_clipped(_continuous_revenue(z, prices), 1.0, *limits))
 
-        return gaussian_average(of_action, index, means, scale)
+        return moment_of_function(of_action, index, means, scale)
 
     def best_actions(self, index: Array) -> Floats:
         return np.asarray(index / 0.6)
@@ -241,12 +246,12 @@ class Pricing(ContinuousWorld):
         return np.asarray(contexts[:, : self.relevant].mean(axis=1, dtype=np.float64))
 
 
-def _revenue(z: Array, price: Floats) -> Floats:
+def _continuous_revenue(z: Array, price: Floats) -> Floats:
     return np.asarray(price * (2 * z**2 - 0.6 * z * price))
 
 
-def _check(world: ContinuousWorld) -> None:
+def _check_continuous_world(world: ContinuousWorld) -> None:
     low, _ = check_reward_range(world.reward_range)
     lowest = world.natural_range[0]
-    require(low >= lowest, "reward_range", world.reward_range, f"rewards from {lowest:g} up")
-    require(world.logging_scale > 0, "logging_scale", world.logging_scale, "a deviation > 0")
+    require_for_rounds(low >= lowest, "reward_range", world.reward_range, f"rewards from {lowest:g} up")
+    require_for_rounds(world.logging_scale > 0, "logging_scale", world.logging_scale, "a deviation > 0")

@@ -20,7 +20,7 @@ import numpy as np
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.protocols import Array, Floats, Ints
-from o2pl.simulation.worlds.rounds import require
+from o2pl.simulation.worlds.rounds import require_for_rounds
 from o2pl.storage import storable
 from o2pl.validation import check_contexts
 
@@ -76,10 +76,10 @@ class Embedded:
 
     def __post_init__(self) -> None:
         known = ("iris", "wine", "breast_cancer", "digits")
-        require(self.name in known, "name", self.name, f"one of {known}")
+        require_for_rounds(self.name in known, "name", self.name, f"one of {known}")
 
     def load(self) -> Dataset:
-        return _embedded(self.name)
+        return _embedded_dataset(self.name)
 
 
 @storable
@@ -98,7 +98,7 @@ class Synthetic:
     seed: int = 0
 
     def load(self) -> Dataset:
-        return _synthetic(self)
+        return _synthetic_dataset(self)
 
 
 @storable
@@ -110,11 +110,11 @@ class ParquetSet:
     folder: str | None = None
 
     def load(self) -> Dataset:
-        folder = data_folder(self.folder)
+        folder = dataset_folder(self.folder)
         found = sorted(folder.glob(f"{self.id}_*.parquet"))
         if len(found) != 1:
             raise InvalidInput(f"{folder}: found {len(found)} files {self.id}_*.parquet, expected one")
-        return _parquet(found[0])
+        return _parquet_dataset(found[0])
 
 
 @storable
@@ -126,10 +126,10 @@ class OpenML:
     cache: str | None = None
 
     def load(self) -> Dataset:
-        return _openml(self.id, self.cache)
+        return _openml_dataset(self.id, self.cache)
 
 
-def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+def dataset_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     given = folder or os.environ.get(FOLDER_VARIABLE)
     if not given:
         raise InvalidInput(
@@ -141,7 +141,7 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     return path
 
 
-def read_manifest(folder: Path) -> dict[int, dict[str, str]]:
+def read_dataset_manifest(folder: Path) -> dict[int, dict[str, str]]:
     """Return MANIFEST.csv by id, in order; empty if there is none."""
     path = folder / "MANIFEST.csv"
     if not path.exists():
@@ -152,8 +152,8 @@ def read_manifest(folder: Path) -> dict[int, dict[str, str]]:
 
 def catalogue(folder: str | os.PathLike[str] | None = None) -> dict[str, ParquetSet]:
     """Return the data sets of a folder by file name (such as "61_iris"), in the manifest's order, then by id."""
-    path = data_folder(folder)
-    order = {number: place for place, number in enumerate(read_manifest(path))}
+    path = dataset_folder(folder)
+    order = {number: place for place, number in enumerate(read_dataset_manifest(path))}
     numbered = [(file.stem.split("_", 1)[0], file) for file in path.glob("*_*.parquet")]
     files = sorted((order.get(int(n), len(order)), int(n), file.stem) for n, file in numbered if n.isdigit())
     given = None if folder is None else str(folder)
@@ -164,7 +164,7 @@ def catalogue(folder: str | os.PathLike[str] | None = None) -> dict[str, Parquet
 
 
 @lru_cache(maxsize=_KEPT)
-def _embedded(name: str) -> Dataset:
+def _embedded_dataset(name: str) -> Dataset:
     with extra("experiments", f"the data set {name!r}"):
         from sklearn import datasets
 
@@ -173,7 +173,7 @@ def _embedded(name: str) -> Dataset:
 
 
 @lru_cache(maxsize=_KEPT)
-def _synthetic(source: Synthetic) -> Dataset:
+def _synthetic_dataset(source: Synthetic) -> Dataset:
     with extra("experiments", "a synthetic data set"):
         from sklearn.datasets import make_classification
 
@@ -191,28 +191,28 @@ def _synthetic(source: Synthetic) -> Dataset:
 
 
 @lru_cache(maxsize=_KEPT)
-def _parquet(path: Path) -> Dataset:
+def _parquet_dataset(path: Path) -> Dataset:
     with extra("experiments", "reading data sets"):
         import pyarrow.parquet as pq
 
     table = pq.read_table(path)
     if table.column_names[-1] != "target" or table.num_columns < 2:
         raise InvalidInput(f"{path.name}: found last column {table.column_names[-1]!r}, expected features and 'target'")
-    columns = [_arrow_column(path.name, name, table.column(name)) for name in table.column_names[:-1]]
+    columns = [_arrow_dataset_column(path.name, name, table.column(name)) for name in table.column_names[:-1]]
     target = table.column("target")
     kept = ~np.asarray(target.is_null().to_numpy())
-    dataset = assemble(path.stem, columns, np.asarray(target.to_pylist(), dtype=object), kept)
-    return _compared(dataset, read_manifest(path.parent).get(int(path.stem.split("_", 1)[0])))
+    dataset = assemble_dataset(path.stem, columns, np.asarray(target.to_pylist(), dtype=object), kept)
+    return _compared_dataset(dataset, read_dataset_manifest(path.parent).get(int(path.stem.split("_", 1)[0])))
 
 
-def _compared(dataset: Dataset, row: dict[str, str] | None) -> Dataset:
+def _compared_dataset(dataset: Dataset, row: dict[str, str] | None) -> Dataset:
     """Return the data set with a note if it differs from the manifest."""
     found = {"rows": len(dataset), "n_classes": len(dataset.classes)}
     differ = [f"{key} {found[key]}, manifest {row[key]}" for key in found if row and row.get(key) != str(found[key])]
     return Dataset(dataset.name, dataset.contexts, dataset.labels, dataset.classes, (*dataset.notes, *differ))
 
 
-def _arrow_column(file: str, name: str, column: Any) -> SetColumn:
+def _arrow_dataset_column(file: str, name: str, column: Any) -> SetColumn:
     import pyarrow as pa
 
     kind = column.type
@@ -227,7 +227,7 @@ def _arrow_column(file: str, name: str, column: Any) -> SetColumn:
 
 
 @lru_cache(maxsize=_KEPT)
-def _openml(number: int, cache: str | None) -> Dataset:
+def _openml_dataset(number: int, cache: str | None) -> Dataset:
     from urllib.error import URLError
 
     with extra("experiments", "a data set of OpenML"):
@@ -247,7 +247,7 @@ def _openml(number: int, cache: str | None) -> Dataset:
         raise InvalidInput(f"OpenML set {number}: found no single target")
     kept = np.array([label is not None and label == label for label in bunch.target])  # None or NaN: missing
     name = f"{number}_{bunch.details['name']}"
-    return assemble(name, columns, np.asarray(bunch.target), kept, [str(w.message) for w in caught])
+    return assemble_dataset(name, columns, np.asarray(bunch.target), kept, [str(w.message) for w in caught])
 
 
 # -- columns to contexts
@@ -262,7 +262,9 @@ class SetColumn:
     nominal: bool = False
 
 
-def assemble(name: str, columns: Sequence[SetColumn], target: Array, kept: Array, notes: Iterable[str] = ()) -> Dataset:
+def assemble_dataset(
+    name: str, columns: Sequence[SetColumn], target: Array, kept: Array, notes: Iterable[str] = ()
+) -> Dataset:
     """Build a data set: one-hot encoding, imputation and notes. `kept` marks the rows with a target."""
     said = list(notes)
     if not kept.all():
@@ -275,7 +277,7 @@ def assemble(name: str, columns: Sequence[SetColumn], target: Array, kept: Array
         if column.nominal:
             nominal.append(column.name)
             own += [column.name] * bool(missing.any())
-            blocks.append(_one_hot(values, missing))
+            blocks.append(_one_hot_dataset(values, missing))
         elif missing.all():
             empty.append(column.name)
         else:
@@ -294,7 +296,7 @@ def assemble(name: str, columns: Sequence[SetColumn], target: Array, kept: Array
     return make_dataset(np.hstack(blocks), [str(label) for label in target[kept]], name, said)
 
 
-def _one_hot(positions: Floats, missing: Array) -> Floats:
+def _one_hot_dataset(positions: Floats, missing: Array) -> Floats:
     """Return one column per occurring category, in order; missing last. [n, c]"""
     _, codes = np.unique(np.where(missing, np.inf, positions), return_inverse=True)
     return np.eye(int(codes.max()) + 1)[codes]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl.protocols import Floats, Ints
-from o2pl.simulation.worlds.rounds import check_rounds, require
+from o2pl.simulation.worlds.rounds import check_rounds, require_for_rounds
 from o2pl.storage import storable
 
 
@@ -35,9 +35,11 @@ class DependentArms:
     max_correlation: float = 0.9
 
     def __post_init__(self) -> None:
-        require(self.arms >= 1, "arms", self.arms, "an integer from 1")
-        require(0 < self.bound <= 0.5, "bound", self.bound, "a number in (0, 1/2], so that values are in [0, 1]")
-        require(0 <= self.max_correlation < 1, "max_correlation", self.max_correlation, "a number in [0, 1)")
+        require_for_rounds(self.arms >= 1, "arms", self.arms, "an integer from 1")
+        require_for_rounds(
+            0 < self.bound <= 0.5, "bound", self.bound, "a number in (0, 1/2], so that values are in [0, 1]"
+        )
+        require_for_rounds(0 <= self.max_correlation < 1, "max_correlation", self.max_correlation, "a number in [0, 1)")
 
     def draw(self, rows: int, generator: np.random.Generator) -> DependentSample:
         """Draw new arms and `rows` observations of each."""

@@ -10,10 +10,10 @@ import numpy as np
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import mix_uniform, sharpened_before_sampling
 from o2pl.protocols import Floats, Ints
-from o2pl.simulation.worlds.classification import class_rewards
+from o2pl.simulation.worlds.classification import classification_rewards
 from o2pl.simulation.worlds.datasets import Dataset, Source
-from o2pl.simulation.worlds.logged import Logged, logistic_logger, write_log
-from o2pl.simulation.worlds.rounds import bernoulli_rounds, check_rounds, require
+from o2pl.simulation.worlds.logged import Logged, logistic_logger, write_logged
+from o2pl.simulation.worlds.rounds import bernoulli_rounds, check_rounds, require_for_rounds
 from o2pl.storage import storable
 
 _TEST_ROWS = 3000  # largest number of rows used to evaluate a policy
@@ -40,12 +40,12 @@ class IncumbentLog:
     flip: float = 0.2
 
     def __post_init__(self) -> None:
-        require(self.logger_rows >= 2, "logger_rows", self.logger_rows, "an integer from 2")
-        require(0 <= self.hidden < 1, "hidden", self.hidden, "a fraction in [0, 1)")
-        require(0 <= self.swapped <= 1, "swapped", self.swapped, "a fraction in [0, 1]")
-        require(self.sharpness > 0, "sharpness", self.sharpness, "a number > 0")
-        require(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "a probability in [0, 1]")
-        require(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
+        require_for_rounds(self.logger_rows >= 2, "logger_rows", self.logger_rows, "an integer from 2")
+        require_for_rounds(0 <= self.hidden < 1, "hidden", self.hidden, "a fraction in [0, 1)")
+        require_for_rounds(0 <= self.swapped <= 1, "swapped", self.swapped, "a fraction in [0, 1]")
+        require_for_rounds(self.sharpness > 0, "sharpness", self.sharpness, "a number > 0")
+        require_for_rounds(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "a probability in [0, 1]")
+        require_for_rounds(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
 
     @property
     def n_actions(self) -> int:
@@ -55,19 +55,19 @@ class IncumbentLog:
     def log_rows(self) -> int:
         """Return the number of rows available for a log."""
         n = len(self.source.load())
-        return n - _test_rows(n) - _own_rows(n)
+        return n - _incumbent_test_rows(n) - _incumbent_own_rows(n)
 
     def log(self, rows: int, generator: np.random.Generator) -> Logged:
         """Return a log of at most `rows` rows: as many as the data set has."""
         data: Dataset = self.source.load()
         n, k = len(data), self.n_actions
-        ends = np.cumsum([_test_rows(n), _own_rows(n)])
+        ends = np.cumsum([_incumbent_test_rows(n), _incumbent_own_rows(n)])
         test, own, rest = np.split(generator.permutation(n), ends)
         rest = rest[: check_rounds(rows)]
         if not len(rest):
             raise InvalidInput(f"{data.name}: found {n} rows, too few to split")
         view = self._view(data, generator)
-        choose = logistic_logger(view, _with_two_classes(own, view.labels, self.logger_rows))
+        choose = logistic_logger(view, _incumbent_rows_of_two_classes(own, view.labels, self.logger_rows))
 
         def incumbent(part: Ints) -> Floats:
             return np.asarray(
@@ -75,9 +75,11 @@ class IncumbentLog:
             )
 
         logging = incumbent(rest)
-        rounds = bernoulli_rounds(data.contexts[rest], class_rewards(data.labels[rest], k, self.flip), generator)
-        log = write_log(rounds, logging, generator)
-        means = class_rewards(data.labels[test], k, self.flip)
+        rounds = bernoulli_rounds(
+            data.contexts[rest], classification_rewards(data.labels[rest], k, self.flip), generator
+        )
+        log = write_logged(rounds, logging, generator)
+        means = classification_rewards(data.labels[test], k, self.flip)
         return Logged(log, logging, data.contexts[test], means, incumbent(test))
 
     def _view(self, data: Dataset, generator: np.random.Generator) -> Dataset:
@@ -93,15 +95,15 @@ class IncumbentLog:
         return replace(data, contexts=contexts, labels=taught[data.labels])
 
 
-def _test_rows(n: int) -> int:
+def _incumbent_test_rows(n: int) -> int:
     return min(_TEST_ROWS, math.ceil(_TEST_SHARE * n))
 
 
-def _own_rows(n: int) -> int:
+def _incumbent_own_rows(n: int) -> int:
     return min(400, math.floor(_OWN_SHARE * n))
 
 
-def _with_two_classes(own: Ints, labels: Ints, rows: int) -> Ints:
+def _incumbent_rows_of_two_classes(own: Ints, labels: Ints, rows: int) -> Ints:
     """Return the first `rows` rows, or more until there are two classes."""
     others = np.flatnonzero(labels[own] != labels[own[0]])
     return own[: max(rows, others[0] + 1 if len(others) else rows)]

@@ -14,9 +14,9 @@ from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.policies.sampling import mix_uniform, sample_rows, sharpened_before_sampling
 from o2pl.protocols import Floats, Ints
-from o2pl.simulation.worlds.classification import class_rewards
+from o2pl.simulation.worlds.classification import classification_rewards
 from o2pl.simulation.worlds.datasets import Dataset, Source
-from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require_for_rounds
 from o2pl.storage import storable
 
 # -- results of a task
@@ -68,7 +68,7 @@ class Logged:
         return overlap(self.logging)
 
 
-def write_log(rounds: TableRounds, probabilities: Floats, generator: np.random.Generator) -> Interactions:
+def write_logged(rounds: TableRounds, probabilities: Floats, generator: np.random.Generator) -> Interactions:
     """Return the log of a logger with these probabilities [n, K] in rounds with rewards in [0, 1]."""
     actions, propensities = sample_rows(probabilities, generator.random(len(probabilities)))
     rewards = rounds.rewards(np.arange(len(actions)), actions)
@@ -78,7 +78,7 @@ def write_log(rounds: TableRounds, probabilities: Floats, generator: np.random.G
 # -- synthetic tasks
 
 
-def _logistic(logits: Floats) -> Floats:
+def _logged_logistic(logits: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-logits)))
 
 
@@ -101,9 +101,9 @@ class BernoulliTask:
 
     def __post_init__(self) -> None:
         known = ("logistic", "linear", "misspecified")
-        require(self.reward in known, "reward", self.reward, f"one of {known}")
-        require(self.features >= 1, "features", self.features, "an integer from 1")
-        require(self.n_actions >= 2, "n_actions", self.n_actions, "an integer from 2")
+        require_for_rounds(self.reward in known, "reward", self.reward, f"one of {known}")
+        require_for_rounds(self.features >= 1, "features", self.features, "an integer from 1")
+        require_for_rounds(self.n_actions >= 2, "n_actions", self.n_actions, "an integer from 2")
 
     def _weights(self) -> tuple[Floats, Floats]:
         generator = np.random.default_rng(self.seed)
@@ -128,10 +128,10 @@ class BernoulliTask:
         if self.reward == "linear":
             return np.clip(0.5 + 0.5 * linear, 0, 1)  # clip: rounding errors only
         if self.reward == "logistic":
-            return _logistic(self.signal * linear)
+            return _logged_logistic(self.signal * linear)
         _, eta = self._weights()
         even = np.abs(x @ eta.T) - math.sqrt(2 / math.pi) * np.linalg.norm(eta, axis=1)
-        return _logistic(self.signal * (0.5 * linear + even))
+        return _logged_logistic(self.signal * (0.5 * linear + even))
 
     def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
         contexts = self.draw_contexts(check_rounds(rounds), generator)
@@ -153,21 +153,21 @@ class SoftmaxLogger:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        require(self.sharpness >= 0, "sharpness", self.sharpness, "a number ≥ 0")
-        require(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "a probability in [0, 1]")
-        require(-1 <= self.quality <= 1, "quality", self.quality, "a number in [-1, 1]")
+        require_for_rounds(self.sharpness >= 0, "sharpness", self.sharpness, "a number ≥ 0")
+        require_for_rounds(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "a probability in [0, 1]")
+        require_for_rounds(-1 <= self.quality <= 1, "quality", self.quality, "a number in [-1, 1]")
 
     def probabilities(self, contexts: Floats, theta: Floats) -> Floats:
         """Return the probabilities of all actions, [n, K]."""
         noise = np.random.default_rng(self.seed).standard_normal(theta.shape)
-        v = self.quality * _unit(theta) + math.sqrt(1 - self.quality**2) * _unit(noise)
+        v = self.quality * _unit_rows_logged(theta) + math.sqrt(1 - self.quality**2) * _unit_rows_logged(noise)
         logits = self.sharpness * (contexts.astype(np.float64) @ v.T)
         softmax = np.exp(logits - logits.max(axis=1, keepdims=True))
         softmax /= softmax.sum(axis=1, keepdims=True)
         return np.asarray(mix_uniform(softmax, self.epsilon, 1 / len(theta)))
 
 
-def _unit(rows: Floats) -> Floats:
+def _unit_rows_logged(rows: Floats) -> Floats:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
@@ -190,7 +190,7 @@ class SyntheticLog:
         logging = self.logger.probabilities(rounds.contexts, theta)
         there = self.task.draw_contexts(self.evaluation_rows, np.random.default_rng([self.task.seed, 1]))
         return Logged(
-            write_log(rounds, logging, generator),
+            write_logged(rounds, logging, generator),
             logging,
             there,
             self.task.means(there),
@@ -222,10 +222,10 @@ class MulticlassLog:
     def __post_init__(self) -> None:
         shares = (self.logger_share, self.test_share)
         fine = min(shares) > 0 and sum(shares) < 1
-        require(fine, "(logger_share, test_share)", shares, "fractions > 0 that sum to less than 1")
-        require(self.sharpness > 0, "sharpness", self.sharpness, "a number > 0")
-        require(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "a probability in [0, 1]")
-        require(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
+        require_for_rounds(fine, "(logger_share, test_share)", shares, "fractions > 0 that sum to less than 1")
+        require_for_rounds(self.sharpness > 0, "sharpness", self.sharpness, "a number > 0")
+        require_for_rounds(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "a probability in [0, 1]")
+        require_for_rounds(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
 
     @property
     def n_actions(self) -> int:
@@ -246,9 +246,11 @@ class MulticlassLog:
             mix_uniform(sharpened_before_sampling(choose(data.contexts[part]), self.sharpness), self.epsilon, 1 / k)
             for part in (rest, test)
         )
-        rounds = bernoulli_rounds(data.contexts[rest], class_rewards(data.labels[rest], k, self.flip), generator)
-        means = class_rewards(data.labels[test], k, self.flip)
-        return Logged(write_log(rounds, logging, generator), logging, data.contexts[test], means, there)
+        rounds = bernoulli_rounds(
+            data.contexts[rest], classification_rewards(data.labels[rest], k, self.flip), generator
+        )
+        means = classification_rewards(data.labels[test], k, self.flip)
+        return Logged(write_logged(rounds, logging, generator), logging, data.contexts[test], means, there)
 
 
 def logistic_logger(data: Dataset, rows: Ints) -> Callable[[Floats], Floats]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from o2pl.policies import ThresholdClass
 from o2pl.protocols import Floats
-from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require_for_rounds
 from o2pl.storage import storable
 
 
@@ -27,8 +27,8 @@ class Margin:
     reward_range = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        require(self.nu > 0, "nu", self.nu, "a number > 0")
-        require(0 < self.gap <= 1, "gap", self.gap, "a number in (0, 1]")
+        require_for_rounds(self.nu > 0, "nu", self.nu, "a number > 0")
+        require_for_rounds(0 < self.gap <= 1, "gap", self.gap, "a number in (0, 1]")
 
     @property
     def beta(self) -> float:

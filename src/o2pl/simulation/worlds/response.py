@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from o2pl.protocols import Floats, Ints
-from o2pl.simulation.worlds.moments import mean_clipped, normal_probability
-from o2pl.simulation.worlds.rounds import check_rounds, require
+from o2pl.simulation.worlds.moments import moment_normal_probability, moment_of_clipped
+from o2pl.simulation.worlds.rounds import check_rounds, require_for_rounds
 from o2pl.storage import storable
 
 Limits = tuple[float, float]
@@ -38,19 +38,19 @@ class ResponseKind(NamedTuple):
     even: bool = False  # contexts uniform on [-1, 1] instead of normal
 
 
-def _logistic(z: Floats) -> Floats:
+def _logistic_response(z: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-z)))
 
 
-def _peaks(share: Floats, a: Floats) -> Floats:
+def _response_peaks(share: Floats, a: Floats) -> Floats:
     return np.asarray(0.1 + 0.7 * (share * np.exp(-((a - 2) ** 2)) + (1 - share) * np.exp(-((a - 8) ** 2))))
 
 
-def _dose_index(x: Floats) -> Floats:
-    return np.stack([np.exp(0.8 + 0.7 * x[:, 0] - 0.5 * x[:, 1]), 0.3 + 1.2 * _logistic(2 * x[:, 2])], axis=1)
+def _dose_response_index(x: Floats) -> Floats:
+    return np.stack([np.exp(0.8 + 0.7 * x[:, 0] - 0.5 * x[:, 1]), 0.3 + 1.2 * _logistic_response(2 * x[:, 2])], axis=1)
 
 
-def _dose(index: Floats, a: Floats) -> Floats:
+def _dose_response(index: Floats, a: Floats) -> Floats:
     half, harm = index[..., 0], index[..., 1]
     return np.asarray(1.2 * a**2 / (half**2 + a**2) - harm * (a / 10) ** 1.5)
 
@@ -58,18 +58,20 @@ def _dose(index: Floats, a: Floats) -> Floats:
 KINDS: dict[str, ResponseKind] = {
     "demand": ResponseKind(
         (5.0, 20.0), (0.0, 20.0), 5, lambda x: 11 + 2 * x[:, 0] + 1.5 * x[:, 1],
-        lambda v, a: _logistic((v - a) / 1.2), "price",
+        lambda v, a: _logistic_response((v - a) / 1.2), "price",
     ),
     "convex": ResponseKind(
         (0.0, 10.0), (0.0, 1.0), 4, lambda x: 5 + 3 * x[:, 0] - 1.5 * x[:, 1],
         lambda t, a: 1 - ((a - t) / 5) ** 2, 0.1, even=True,
     ),
-    "two-peaks": ResponseKind((0.0, 10.0), (0.0, 1.0), 4, lambda x: _logistic(3 * x[:, 0]), _peaks, "one"),
+    "two-peaks": ResponseKind(
+        (0.0, 10.0), (0.0, 1.0), 4, lambda x: _logistic_response(3 * x[:, 0]), _response_peaks, "one"
+    ),
     "skewed": ResponseKind(
         (1.0, 60.0), (0.0, 60.0), 5, lambda x: 2.2 + 0.6 * x[:, 0] - 0.4 * x[:, 1],
-        lambda m, a: normal_probability((m - np.log(a)) / 0.4), "price",
+        lambda m, a: moment_normal_probability((m - np.log(a)) / 0.4), "price",
     ),
-    "dose": ResponseKind((0.0, 10.0), (-1.0, 1.5), 6, _dose_index, _dose, 0.3),
+    "dose": ResponseKind((0.0, 10.0), (-1.0, 1.5), 6, _dose_response_index, _dose_response, 0.3),
 }  # fmt: skip
 
 
@@ -82,7 +84,7 @@ class Response:
     n_actions = None
 
     def __post_init__(self) -> None:
-        require(self.kind in KINDS, "kind", self.kind, f"one of {sorted(KINDS)}")
+        require_for_rounds(self.kind in KINDS, "kind", self.kind, f"one of {sorted(KINDS)}")
 
     @property
     def bounds(self) -> Limits:
@@ -125,7 +127,7 @@ class ResponseRounds:
         level = self.kind.level(self.index[rows], a)
         if isinstance(pays, str):
             return np.asarray(level * a if pays == "price" else level)
-        return np.asarray(mean_clipped(level, pays, *self.kind.reward_range))
+        return np.asarray(moment_of_clipped(level, pays, *self.kind.reward_range))
 
     @property
     def best(self) -> Floats:

@@ -46,7 +46,7 @@ def check_rounds(rounds: Any) -> int:
     return int(rounds)
 
 
-def require(fine: bool, name: str, found: Any, expected: str) -> None:
+def require_for_rounds(fine: bool, name: str, found: Any, expected: str) -> None:
     """Check a setting of a world."""
     if not fine:
         raise InvalidInput(f"{name}: found {found!r}, expected {expected}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require_for_rounds
 from o2pl.storage import storable
 
 
@@ -27,7 +27,7 @@ class SingleContext:
 
     def __post_init__(self) -> None:
         fine = -1 <= self.mu1 < self.mu0 <= 0
-        require(fine, "(mu0, mu1)", (self.mu0, self.mu1), "mean losses with -1 ≤ mu1 < mu0 ≤ 0")
+        require_for_rounds(fine, "(mu0, mu1)", (self.mu0, self.mu1), "mean losses with -1 ≤ mu1 < mu0 ≤ 0")
 
     @property
     def gap(self) -> float:

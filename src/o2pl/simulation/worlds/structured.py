@@ -15,9 +15,9 @@ from types import MappingProxyType
 import numpy as np
 
 from o2pl.protocols import Floats, Ints
-from o2pl.simulation.worlds.classification import OfDataset, class_rewards
+from o2pl.simulation.worlds.classification import OfDataset, classification_rewards
 from o2pl.simulation.worlds.datasets import Source
-from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, require
+from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, require_for_rounds
 from o2pl.storage import storable
 
 Seeded = np.random.Generator
@@ -34,12 +34,12 @@ class Structure:
 # -- expected rewards
 
 
-def right_and_wrong(right: float, wrong: float, n_actions: int, _: Seeded) -> Floats:
+def structured_right_and_wrong(right: float, wrong: float, n_actions: int, _: Seeded) -> Floats:
     """Return m(c, a) = right for a = c, wrong for all others."""
     return np.asarray(wrong + (right - wrong) * np.eye(n_actions))
 
 
-def several_good(n_actions: int, generator: Seeded) -> Floats:
+def structured_several_good(n_actions: int, generator: Seeded) -> Floats:
     """Return m(c, a) = 1 for a = c and for the max(1, ⌊K/4⌋) actions after c in a random cyclic order; 0 for the rest.
 
     So every action is good for the same number of classes.
@@ -50,14 +50,14 @@ def several_good(n_actions: int, generator: Seeded) -> Floats:
     return means
 
 
-def graded(n_actions: int, _: Seeded) -> Floats:
+def structured_grades(n_actions: int, _: Seeded) -> Floats:
     """Return m(c, a) = .5 · .6^δ, δ the distance of a and c on the circle of classes: .5, .3, .18, ..."""
     places = np.arange(n_actions)
     apart = np.abs(places[:, None] - places)
     return np.asarray(0.5 * 0.6 ** np.minimum(apart, n_actions - apart))
 
 
-def skewed_costs(n_actions: int, generator: Seeded) -> Floats:
+def structured_skewed_costs(n_actions: int, generator: Seeded) -> Floats:
     """Return m(c, a) = 1 - cost(c, a) / the largest cost; cost(c, c) = 0, the others log-normal, exp of N(0, 1)."""
     costs = np.exp(generator.standard_normal((n_actions, n_actions)))
     np.fill_diagonal(costs, 0.0)
@@ -67,24 +67,24 @@ def skewed_costs(n_actions: int, generator: Seeded) -> Floats:
 # -- drawn rewards
 
 
-def _exactly(contexts: Floats, means: Floats, _: Seeded) -> TableRounds:
+def _structured_exactly(contexts: Floats, means: Floats, _: Seeded) -> TableRounds:
     """Pay the mean itself."""
     return TableRounds(contexts, means, means)
 
 
-def _uniformly(contexts: Floats, means: Floats, generator: Seeded) -> TableRounds:
+def _structured_uniformly(contexts: Floats, means: Floats, generator: Seeded) -> TableRounds:
     """Draw rewards uniformly on [0, 2m]."""
     return TableRounds(contexts, 2 * means * generator.random(means.shape), means)
 
 
 STRUCTURES: Mapping[str, Structure] = MappingProxyType(
     {
-        "one-hot": Structure(partial(right_and_wrong, 1.0, 0.0), _exactly),
-        "noisy": Structure(partial(right_and_wrong, 0.5, 0.1), bernoulli_rounds),
-        "rare": Structure(partial(right_and_wrong, 0.1, 0.01), bernoulli_rounds),
-        "several": Structure(several_good, _exactly),
-        "graded": Structure(graded, _uniformly),
-        "costs": Structure(skewed_costs, _exactly),
+        "one-hot": Structure(partial(structured_right_and_wrong, 1.0, 0.0), _structured_exactly),
+        "noisy": Structure(partial(structured_right_and_wrong, 0.5, 0.1), bernoulli_rounds),
+        "rare": Structure(partial(structured_right_and_wrong, 0.1, 0.01), bernoulli_rounds),
+        "several": Structure(structured_several_good, _structured_exactly),
+        "graded": Structure(structured_grades, _structured_uniformly),
+        "costs": Structure(structured_skewed_costs, _structured_exactly),
     }
 )
 
@@ -111,7 +111,7 @@ class Structured(OfDataset):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.structure in STRUCTURES, "structure", self.structure, f"one of {tuple(STRUCTURES)}")
+        require_for_rounds(self.structure in STRUCTURES, "structure", self.structure, f"one of {tuple(STRUCTURES)}")
 
     @property
     def means(self) -> Floats:
@@ -147,25 +147,25 @@ class Drifting(OfDataset):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.change in CHANGES, "change", self.change, f"one of {CHANGES}")
+        require_for_rounds(self.change in CHANGES, "change", self.change, f"one of {CHANGES}")
 
     def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
         dataset, order = self.dataset, self.order(rounds, generator)
         old = dataset.labels[order]
-        new = renamed(old, self.n_actions)
-        share = new_share(self.change, len(order))
+        new = structured_renaming(old, self.n_actions)
+        share = structured_new_share(self.change, len(order))
         names = np.where(generator.random(len(order)) < share, new, old)
-        paid, before, after = (class_rewards(labels, self.n_actions, 0.0) for labels in (names, old, new))
+        paid, before, after = (classification_rewards(labels, self.n_actions, 0.0) for labels in (names, old, new))
         means = (1 - share[:, None]) * before + share[:, None] * after
         return TableRounds(dataset.contexts[order], paid, means)
 
 
-def renamed(labels: Ints, n_classes: int) -> Ints:
+def structured_renaming(labels: Ints, n_classes: int) -> Ints:
     """Return the new names (k + ⌊K/2⌋) mod K: no class keeps its name. [n]"""
     return np.asarray((labels + n_classes // 2) % n_classes)
 
 
-def new_share(change: str, rounds: int) -> Floats:
+def structured_new_share(change: str, rounds: int) -> Floats:
     """Return s(t), the probability of the new name in each round, [rounds]."""
     time = np.arange(rounds) / rounds
     if change == "none":

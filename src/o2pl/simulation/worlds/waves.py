@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require
+from o2pl.simulation.worlds.rounds import TableRounds, bernoulli_rounds, check_rounds, require_for_rounds
 from o2pl.storage import storable
 
 
@@ -25,10 +25,10 @@ class Waves:
     reward_range = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        require(self.waves >= 1, "waves", self.waves, "a number from 1")
-        require(self.n_actions >= 2, "n_actions", self.n_actions, "a number from 2")
-        require(self.spare >= 0, "spare", self.spare, "a number from 0")
-        require(0 < self.gap <= 1, "gap", self.gap, "a number in (0, 1]")
+        require_for_rounds(self.waves >= 1, "waves", self.waves, "a number from 1")
+        require_for_rounds(self.n_actions >= 2, "n_actions", self.n_actions, "a number from 2")
+        require_for_rounds(self.spare >= 0, "spare", self.spare, "a number from 0")
+        require_for_rounds(0 < self.gap <= 1, "gap", self.gap, "a number in (0, 1]")
 
     def sample(self, rounds: int, generator: np.random.Generator) -> TableRounds:
         contexts = generator.normal(size=(check_rounds(rounds), 2 + self.spare)).astype(np.float32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl.protocols import Floats
-from o2pl.simulation.worlds.rounds import TableRounds, check_rounds, require
+from o2pl.simulation.worlds.rounds import TableRounds, check_rounds, require_for_rounds
 from o2pl.storage import storable
 
 DEVIATIONS = 6  # standard deviations of the noise from the outermost means to the ends of the reward range
@@ -31,10 +31,10 @@ class Wheel:
     n_actions = 5
 
     def __post_init__(self) -> None:
-        require(0 <= self.delta <= 1, "delta", self.delta, "a radius in [0, 1]")
-        require(self.noise >= 0, "noise", self.noise, "a deviation ≥ 0")
+        require_for_rounds(0 <= self.delta <= 1, "delta", self.delta, "a radius in [0, 1]")
+        require_for_rounds(self.noise >= 0, "noise", self.noise, "a deviation ≥ 0")
         fine = len(self.means) == 3 and self.means[1] < self.means[0] < self.means[2]
-        require(fine, "means", self.means, "(μ1, μ2, μ3) with μ2 < μ1 < μ3")
+        require_for_rounds(fine, "means", self.means, "(μ1, μ2, μ3) with μ2 < μ1 < μ3")
 
     @property
     def reward_range(self) -> tuple[float, float]:
