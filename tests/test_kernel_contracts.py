@@ -33,7 +33,7 @@ from o2pl.kernels.networks import network_value
 from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.kernels.replay import replay_adam
 from o2pl.objectives import Pessimistic, PolicyValue
-from o2pl.objectives.control import ridge_control, ridge_control_baseline
+from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.outcome import Outcome
 from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles import Adam
@@ -196,7 +196,7 @@ def problem_of(
     if control and case.controls:
         made, level = features.transform(seen, window.contexts), objective.level(window.losses)
         if isinstance(case.policy, Gaussian):
-            variate = ridge_control_baseline(made, window.losses, level, 5.0)
+            variate = ridge_baseline(made, window.losses, level, 5.0)
         elif case.contexts == "dictionaries":
             running = RunningControl(5.0, K)
             state = running.observe(running.init(), made, window.actions, window.losses, objective.numbers)

@@ -8,7 +8,7 @@ import pytest
 from o2pl import _core
 from o2pl.kernels.dense import dense_plan
 from o2pl.objectives import ridge_control
-from o2pl.objectives.control import ridge_control_baseline
+from o2pl.objectives.control import ridge_baseline
 
 
 def slow_control(
@@ -70,7 +70,7 @@ def test_the_baseline_of_the_compiled_core_is_that_of_each_row_left_out(n: int, 
     generator = np.random.default_rng(n)
     X, losses = generator.normal(size=(n, d)).astype(np.float32), -(generator.random(n) ** 2)
     found = _core.ridge_baseline(X, dense_plan(d), losses, -0.4, ridge)
-    np.testing.assert_allclose(found, ridge_control_baseline(X, losses, -0.4, ridge), atol=3e-5)
+    np.testing.assert_allclose(found, ridge_baseline(X, losses, -0.4, ridge), atol=3e-5)
     for row in range(min(n, 5)):
         rest = np.arange(n) != row
         gram = X[rest].T.astype(float) @ X[rest] + ridge * np.eye(d)

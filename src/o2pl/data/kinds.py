@@ -14,7 +14,7 @@ from o2pl.errors import InvalidInput
 
 # Kinds of contexts. Their names are in files.
 ROW = "row"  # one for all of a fixed number of actions
-WORDS = "words"  # such a row, with strings that the first contexts are too few to know: see `has_new_words`
+WORDS = "words"  # such a row, with strings that the first contexts are too few to know: see `schema_has_new_words`
 MATRIX = "matrix"  # a row of numbers per item
 OFFER = "offer"  # numbers of a user, and of items
 DICTIONARIES = "dictionaries"  # one per action, and what they share

@@ -11,7 +11,7 @@ from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
 from o2pl.kernels.registry import MemberProblem
 from o2pl.kernels.values import feature_rows_for_values  # importing it registers the fused values
-from o2pl.objectives.control import ridge_control, ridge_control_baseline
+from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.running_control import RunningControl
 from o2pl.objectives.terms import BASELINE, Totals
 from o2pl.protocols import Floats, State
@@ -53,7 +53,7 @@ def control_of(engine: Engine, rows: Interactions, start: int, weights: Floats |
     if n_actions is None:
         plan: Any = problem.feature_plan()
         if plan is None:
-            return ridge_control_baseline(problem.featurise(), losses, objective.level(losses, weights), ridge)
+            return ridge_baseline(problem.featurise(), losses, objective.level(losses, weights), ridge)
         baseline = objective.numbers[BASELINE] if weights is None else objective.level(losses, weights)
         contexts = np.ascontiguousarray(rows.contexts, np.float32)
         return _core.ridge_baseline(contexts, plan, losses, float(baseline), ridge)

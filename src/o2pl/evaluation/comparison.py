@@ -97,7 +97,7 @@ def comparison_rows(log: Interactions, own: PolicyColumns, other: PolicyColumns 
 
 
 def comparison_one_more(log: Interactions, own: PolicyColumns, other: PolicyColumns | None = None) -> float:
-    """Return `one_more_row` of DR of the policy, or of its difference from a baseline; 0 if a weight overflowed."""
+    """Return `one_more_row_for_interval` of DR of the policy, or of the difference; 0 if a weight overflowed."""
     weights = own.inputs.weights if other is None else own.inputs.weights - other.inputs.weights
     if not np.isfinite(weights).all():
         return 0.0  # the interval will be infinite

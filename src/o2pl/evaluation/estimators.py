@@ -261,7 +261,7 @@ class Estimate(NamedTuple):
     value: float
     error: float  # standard error, by the delta method; ∞ for one row
     n: int
-    one_more: float = 0.0  # what one more row with the largest surprise would add: `one_more_row`
+    one_more: float = 0.0  # what one more row with the largest surprise would add: `one_more_row_for_interval`
 
 
 class Stream:

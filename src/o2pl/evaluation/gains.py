@@ -213,7 +213,7 @@ def gains_of(
     """Return the terms of Σ sign V(policy).
 
     predictable: for sequences, m may not depend on the row or later ones. limit: of weights; None:
-    `largest_shown`, of rows that are a share of what is judged. unshown: of these sides, if it is known.
+    `largest_supported_weight`, of rows that are a share of what is judged. unshown: of these sides, if it is known.
     """
     frame = _Frame.of(log.rewards, log.reward_range, [side.sign for side in sides])
     u = frame.scaled(log.rewards)

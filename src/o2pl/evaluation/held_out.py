@@ -119,7 +119,7 @@ def _held_out_stretch(one: Gains, off: Floats) -> float:
 
 
 def _pessimistic_held_out(value: Gains, delta: float) -> float:
-    """Return mean - z e - what the log lacks, e² = s²/n + one_more² (`one_more_row`), in rewards."""
+    """Return mean - z e - what the log lacks, e² = s²/n + one_more² (`one_more_row_for_interval`), in rewards."""
     lower, n = value._weighed(value.lower), len(value)
     if not np.isfinite(lower).all():
         return -math.inf

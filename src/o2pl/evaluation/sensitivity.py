@@ -66,7 +66,7 @@ def sensitivity(
 ) -> Sensitivity:  # fmt: skip
     """Return the sensitivity. least, most: the possible range of the value; missing: extra width of intervals.
 
-    one_more: `one_more_row` for Γ = 1; its weight may be larger by the factor Γ.
+    one_more: `one_more_row_for_interval` for Γ = 1; its weight may be larger by the factor Γ.
     """
 
     def found(gamma: float) -> Range:

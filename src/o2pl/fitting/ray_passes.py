@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 
 def passes_on(cluster: Any, workers: int | None, say: Say) -> MakePasses:
-    """Return what makes the passes of a fit on a cluster (see `cluster.connected`)."""
+    """Return what makes the passes of a fit on a cluster (see `connected_cluster`)."""
 
     def made(log: Log, folder: Path, kept: Kept, passed: Passed | None) -> BlockPasses:
         return RayPasses(log, folder, kept, passed, cluster, workers, say)
@@ -81,7 +81,7 @@ class Shard:
 
 
 class RayPasses(BlockPasses):
-    """Passes on a Ray cluster. `cluster`: Ray and the environment of its workers, from `cluster.connected`."""
+    """Passes on a Ray cluster. `cluster`: Ray and the environment of its workers, from `connected_cluster`."""
 
     def __init__(
         self, log: Log, folder: Path, kept: Kept, passed: Passed | None, cluster: tuple[Any, dict[str, str]],

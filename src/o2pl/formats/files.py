@@ -250,7 +250,7 @@ def _read_csv_file(path: Path, bad: BadRows) -> Any:
 
 
 def read_file_table(path: Path, bad: BadRows, mapping: Mapping | None = None) -> Any:
-    """Return the whole file as one table, for `log_of`."""
+    """Return the whole file as one table, for `log_of_table`."""
     tables = list(read_file_tables(path, bad, hashed=True, mapping=mapping))
     if not tables:
         raise InvalidInput(f"{path.name}: found no rows, expected at least one")

@@ -129,7 +129,7 @@ def _fast_vw_text(pa: Any, block: Block, found: Events, bad: BadRows, hashed: bo
 
 
 def _vw_text_up_to_next(places: Ints) -> Ints:
-    """Return events with the empty lines after them: `texts_at` copies no text without gaps."""
+    """Return events with the empty lines after them: `texts_in_block` copies no text without gaps."""
     return np.column_stack([places[:, 0], np.append(places[1:, 0], places[-1:, 1])])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from o2pl import _core
 from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.penalty import Phi
-from o2pl.objectives.terms import baseline_term_at
+from o2pl.objectives.terms import baseline_at
 from o2pl.policies.finite import FinitePolicies
 from o2pl.protocols import Floats, Ints
 
@@ -79,7 +79,7 @@ class FiniteValue:
             likelihoods = policy.likelihoods(problem.featurise(rows), log.actions[rows])
             new = log.losses[rows], log.propensities[rows]
             sums.add(np.ascontiguousarray(likelihoods), *new, problem.objective.numbers)
-        baseline = baseline_term_at(problem.objective.numbers, sums.total, float(len(log.actions)))
+        baseline = baseline_at(problem.objective.numbers, sums.total, float(len(log.actions)))
         self._values = sums.values(baseline, problem.objective.phi(len(log.actions)))
         return self
 

@@ -113,7 +113,7 @@ class RidgeModel(NamedTuple):
         return Control(_control_as_losses(fitted, baseline), _control_as_losses(played, baseline))
 
 
-def ridge_control_baseline(features: Floats | Rows, losses: Floats, baseline: float, ridge: float) -> Floats:
+def ridge_baseline(features: Floats | Rows, losses: Floats, baseline: float, ridge: float) -> Floats:
     """Return m(x): one ridge regression of y - b on the features of all rows, each predicted without itself. [n]
 
     With real-valued actions it replaces b. A single baseline would reward a policy for avoiding contexts that pay less

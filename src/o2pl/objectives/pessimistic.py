@@ -19,7 +19,7 @@ from o2pl.data.contexts import own_offsets
 from o2pl.data.interactions import Interactions
 from o2pl.objectives.control import Control
 from o2pl.objectives.penalty import Phi, Tangent
-from o2pl.objectives.terms import Totals, baseline_term_at, clip_term_at, penalty_term_at
+from o2pl.objectives.terms import Totals, baseline_at, clip_at, penalty_at
 from o2pl.objectives.weights import clip_weights, clipped_sums, importance_weights, split_cotangent
 from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.sampling import log_softmax, pull_to_scores
@@ -65,20 +65,20 @@ class Pessimistic:
 
     def alpha(self, t: float) -> float:
         """Return the clipping level for a log of t rows."""
-        return clip_term_at(self.numbers, float(t))
+        return clip_at(self.numbers, float(t))
 
     def phi(self, t: float) -> Phi:
-        return Phi(*penalty_term_at(self.numbers, float(t)))
+        return Phi(*penalty_at(self.numbers, float(t)))
 
     def level(self, losses: Floats, weights: Floats | None = None) -> float:
         """Return the baseline b of rows with these losses."""
         if weights is None:
-            return baseline_term_at(self.numbers, float(losses.sum()), float(len(losses)))
-        return baseline_term_at(self.numbers, float(weights @ losses), float(weights.sum()))
+            return baseline_at(self.numbers, float(losses.sum()), float(len(losses)))
+        return baseline_at(self.numbers, float(weights @ losses), float(weights.sum()))
 
     def level_of(self, totals: Totals) -> float:
         """Return the baseline b of a log with these totals."""
-        return baseline_term_at(self.numbers, totals.losses, float(totals.rows))
+        return baseline_at(self.numbers, totals.losses, float(totals.rows))
 
     def rate(self, n: int) -> float:
         """Return the learning rate of a union's exponential weights."""

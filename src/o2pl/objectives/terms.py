@@ -30,15 +30,15 @@ class Totals(NamedTuple):
 CLIP, BETA, P, DELTA, PENALTY, BASELINE, L2 = range(7)
 
 
-def clip_term_at(numbers: Floats, t: float) -> float:
+def clip_at(numbers: Floats, t: float) -> float:
     return clip_level(max(t, 1.0), numbers[BETA], numbers[P]) if math.isnan(numbers[CLIP]) else numbers[CLIP]
 
 
-def penalty_term_at(numbers: Floats, t: float) -> Phi:
+def penalty_at(numbers: Floats, t: float) -> Phi:
     t = max(t, 1.0)
-    return Phi(clip_term_at(numbers, t), t, log_inverse_confidence(t, numbers[DELTA]), numbers[P], numbers[PENALTY])
+    return Phi(clip_at(numbers, t), t, log_inverse_confidence(t, numbers[DELTA]), numbers[P], numbers[PENALTY])
 
 
-def baseline_term_at(numbers: Floats, total_loss: float, rows: float) -> float:
+def baseline_at(numbers: Floats, total_loss: float, rows: float) -> float:
     mean = (total_loss - PRIOR_ROWS) / (rows + PRIOR_ROWS)
     return mean if math.isnan(numbers[BASELINE]) else numbers[BASELINE]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 _DIGEST, _SECONDS, _SETTINGS = b"o2pl.digest", b"o2pl.seconds", b"o2pl.settings"
-_SOURCES = b"o2pl.sources"  # `sources.digest` of the ones that computed the rows
+_SOURCES = b"o2pl.sources"  # `digest_of_sources` of the ones that computed the rows
 State = Literal["missing", "finished", "of other sources"]
 
 
