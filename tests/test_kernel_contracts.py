@@ -357,7 +357,7 @@ each_learner = pytest.mark.parametrize("name", [*NAMES.values(), "union"])
 
 @each_learner
 def test_learners_end_where_those_of_plain_parts_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(member, "oracle_for", steady)
+    monkeypatch.setattr(member, "oracle_of_member", steady)
     failed = []
     for settings, make, log in cases_of(name):
         fast = policy_on(fed(make(), log), log[0])

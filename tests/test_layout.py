@@ -36,7 +36,6 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "data/many_decisions.py": "in engine/test_many",
     "engine/lock.py": "threads share a learner in engine/test_engine",
     "engine/spec.py": "a tuple",
-    "engine/weighing.py": "through the learners in engine/test_union, engine/test_change and learners/test_bandit",
     "simulation/rivals/discrete.py": "in simulation/rivals/test_rivals",
     "extras.py": "in test_core",
     "demo/pictures.py": "drawn on the page of demo/test_page",

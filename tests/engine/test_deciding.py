@@ -28,8 +28,8 @@ def test_an_acting_policy_knows_how_its_members_predict() -> None:
     for own, member in zip(parts.predicting, engine.members, strict=True):
         outcome = isinstance(member.objective, Outcome)
         assert own[1] == (member.params[-1] if outcome else 0)
-        assert tuple(own[2:]) == ((0, 1) if outcome else tuple(member.heard))
-    assert tuple(engine.members[2].heard) != (0, 1)
+        assert tuple(own[2:]) == ((0, 1) if outcome else tuple(member.calibration))
+    assert tuple(engine.members[2].calibration) != (0, 1)
     assert parts.weights.sum() == pytest.approx(1)
     np.testing.assert_array_equal(made.predict_proba(x), engine.decider.predict_proba(x))
 

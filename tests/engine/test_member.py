@@ -7,7 +7,7 @@ import pytest
 
 import o2pl
 from o2pl import Member
-from o2pl.engine.member import oracle_for, own_objective, solving
+from o2pl.engine.member import objective_of_member, oracle_of_member, solving_oracle_of_member
 from o2pl.features import Hashed
 from o2pl.objectives import Outcome, Pessimistic
 from o2pl.oracles import LBFGS, Adam, Exhaustive
@@ -34,21 +34,21 @@ def test_a_prior_is_a_finite_number() -> None:
 
 def test_settings_of_a_member_go_before_those_of_the_learner() -> None:
     shared = Pessimistic(penalty=0.3, l2=0.2)
-    assert own_objective(Member(), shared) == shared
-    assert own_objective(Member(l2=0.0), shared) == Pessimistic(penalty=0.3, l2=0.0)
-    assert own_objective(Member(penalty=2.0), shared) == Pessimistic(penalty=2.0, l2=0.2)
+    assert objective_of_member(Member(), shared) == shared
+    assert objective_of_member(Member(l2=0.0), shared) == Pessimistic(penalty=0.3, l2=0.0)
+    assert objective_of_member(Member(penalty=2.0), shared) == Pessimistic(penalty=2.0, l2=0.2)
 
 
 def test_an_oracle_that_is_asked_for_suits_the_policy() -> None:
     asked = LBFGS(iterations=50)
-    assert solving(Softmax(3), asked) is asked
-    assert solving(Gaussian(), asked) == Alone(asked)
-    assert solving(ThresholdClass((0.0,)), asked) == Exhaustive()
+    assert solving_oracle_of_member(Softmax(3), asked) is asked
+    assert solving_oracle_of_member(Gaussian(), asked) == Alone(asked)
+    assert solving_oracle_of_member(ThresholdClass((0.0,)), asked) == Exhaustive()
     for competing, steps in ((True, 6), (False, 4)):
-        found = oracle_for(Softmax(3), o2pl.Geometric(), Outcome(competing))
+        found = oracle_of_member(Softmax(3), o2pl.Geometric(), Outcome(competing))
         assert isinstance(found, LBFGS)
         assert found.iterations == steps
-    assert oracle_for(Softmax(3), o2pl.Replay(steps=7), Outcome()) == Adam(7, o2pl.Replay().step_size)
+    assert oracle_of_member(Softmax(3), o2pl.Replay(steps=7), Outcome()) == Adam(7, o2pl.Replay().step_size)
 
 
 def test_a_finite_class_is_searched_offline_too() -> None:
@@ -70,7 +70,7 @@ def test_a_member_that_hardly_acts_waits_until_the_rows_have_doubled() -> None:
     assert member.after(300, False) < 400
     assert member.after(300, True) == 600
     engine.gains = np.array([-1e6, 0.0, 0.0, 0.0, 0.0])
-    engine.settle(300, engine.members)
+    engine.finish_learning(300, engine.members)
     assert [each.checkpoint for each in engine.members] == [600, *4 * [member.after(300, False)]]
     for schedule in (o2pl.Exact(), o2pl.Geometric(window=200), o2pl.Geometric(half_life=50.0)):
         member.schedule = schedule

@@ -12,7 +12,7 @@ import o2pl
 from o2pl import Bandit, InvalidInput, Member
 from o2pl.data.contexts import ActionSets
 from o2pl.engine.member import MemberState
-from o2pl.engine.refreshing import _sample
+from o2pl.engine.refreshing import _refresh_sample
 from o2pl.features import Hashed
 from o2pl.objectives import Outcome
 from o2pl.policies import ActionWise
@@ -107,7 +107,7 @@ def test_a_call_goes_through_no_more_rows_than_it_may_however_long_the_log_is(
     value = MemberState.value
 
     def counted(self: MemberState, log: Any, some: Any, *more: Any) -> Any:
-        gone_through.append((self.watches, len(some)))
+        gone_through.append((self.is_monitor, len(some)))
         return value(self, log, some, *more)
 
     monkeypatch.setattr(MemberState, "value", counted)
@@ -172,13 +172,13 @@ def _value(seed: int, refreshed: bool) -> float:
 
 
 def test_a_sample_is_spread_over_the_rows_and_counts_as_many() -> None:
-    places, weight = _sample(100, 1100, 64)
+    places, weight = _refresh_sample(100, 1100, 64)
     assert places.min() >= 100
     assert places.max() < 1100
     assert len(np.unique(places)) == 64
     assert weight * 64 == 1000
     assert np.abs(np.diff(places) - 1000 / 64).max() <= 1
-    assert _sample(5, 9, 10)[0].tolist() == [5, 6, 7, 8]
+    assert _refresh_sample(5, 9, 10)[0].tolist() == [5, 6, 7, 8]
 
 
 def test_too_few_rows_are_refused() -> None:

@@ -12,8 +12,8 @@ import pytest
 import o2pl
 from o2pl import Bandit, _core
 from o2pl.engine import engine as engines
-from o2pl.engine.reward_scale import RewardScale, adopt, new_scale, quantile_range
-from o2pl.engine.trimming import drop_rows
+from o2pl.engine.reward_scale import RewardScale, adopt_reward_scale, new_scale, reward_quantile_range
+from o2pl.engine.trimming import trim_rows
 from o2pl.objectives.outcome import Outcome
 from o2pl.special import expit
 
@@ -67,16 +67,16 @@ def test_the_range_is_between_two_of_the_rewards() -> None:
         rewards = rng.normal(size=n) * 10
         beyond = int(0.005 * (n - 1))
         ordered = sorted(rewards.tolist())
-        assert quantile_range(rewards) == (ordered[beyond], ordered[-1 - beyond])
-    assert quantile_range(np.arange(1001.0)) == (5.0, 995.0)
+        assert reward_quantile_range(rewards) == (ordered[beyond], ordered[-1 - beyond])
+    assert reward_quantile_range(np.arange(1001.0)) == (5.0, 995.0)
 
 
 def test_where_quantiles_are_equal_the_ends_are_the_lowest_and_the_highest() -> None:
     rare = np.zeros(10_000)
     rare[17], rare[400] = 80.0, 3.0
-    assert quantile_range(rare) == (0.0, 80.0)
-    assert quantile_range(np.full(50, 12.0)) == (0.0, 12.0)  # all are the same
-    assert quantile_range(np.full(50, -3.0)) == (-3.0, 1.0)
+    assert reward_quantile_range(rare) == (0.0, 80.0)
+    assert reward_quantile_range(np.full(50, 12.0)) == (0.0, 12.0)  # all are the same
+    assert reward_quantile_range(np.full(50, -3.0)) == (-3.0, 1.0)
 
 
 def test_while_rewards_are_from_0_to_1_that_is_the_range() -> None:
@@ -98,7 +98,7 @@ def test_the_range_follows_the_rewards(kind: str) -> None:
     learner.run((x, rewards))
     scale, seen = learner._begun().scale, learner.log_.rewards
     assert scale is not None
-    low, high = quantile_range(seen)
+    low, high = reward_quantile_range(seen)
     assert abs(scale.low - low) + abs(scale.high - high) < 0.15 * (high - low)  # a tenth, and what came since
     assert not scale.within
     assert scale.rows > 1400
@@ -217,7 +217,7 @@ def test_rows_may_be_dropped() -> None:
     engine: Any = learner._engine
     engine.learn()
     before = engine.scale
-    drop_rows(engine, 250)
+    trim_rows(engine, 250)
     assert engine.scale == before._replace(rows=before.rows - 250)
     assert engine.log.reward_range == before.ends
     learner.run((x, 100 * rewards))
@@ -230,7 +230,7 @@ def test_adopting_a_scale_forgets_sums_of_the_old_one() -> None:
     learner.run((x, np.minimum(rewards, 1)))
     engine: Any = learner._engine
     tally = engine.log.tally(300).rewards
-    adopt(engine, RewardScale(0.0, 4.0, within=False, rows=301))
+    adopt_reward_scale(engine, RewardScale(0.0, 4.0, within=False, rows=301))
     np.testing.assert_allclose(engine.log.tally(300).rewards, tally / 4)
     assert engine.mean_reward.rows == 0
     assert engine.curvature.rows == 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2pl.engine.shortening import GRID, lengthened, shortened
+from o2pl.engine.shortening import GRID, restored_from_shortened, shortened
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from o2pl.engine.shortening import GRID, lengthened, shortened
 def test_arrays_come_back_as_they_were(name: str, array: Any, kind: Any) -> None:
     header, short = shortened({"class": "Decider"}, {name: array})
     assert short[name].dtype == kind
-    again = lengthened(header, short)[name]
+    again = restored_from_shortened(header, short)[name]
     assert again.dtype == array.dtype
     assert np.array_equal(again, array, equal_nan=array.dtype.kind == "f")
 
@@ -35,4 +35,4 @@ def test_arrays_come_back_as_they_were(name: str, array: Any, kind: Any) -> None
 def test_what_is_not_shortened_stays() -> None:
     header, short = shortened({}, {"acting": np.ones(3)})
     assert "short" not in header
-    assert lengthened(header, short)["acting"].tolist() == [1.0, 1.0, 1.0]
+    assert restored_from_shortened(header, short)["acting"].tolist() == [1.0, 1.0, 1.0]

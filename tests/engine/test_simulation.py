@@ -50,7 +50,7 @@ def test_a_run_is_the_loop(policy: Any, settings: dict[str, Any], monkeypatch: p
         decisions.append((action, propensity))
     assert found == decisions
     assert ran.act(x[0]) == looped.act(x[0])
-    monkeypatch.setattr(simulation, "run_finite", lambda *_: False)  # the engine's own loop
+    monkeypatch.setattr(simulation, "simulate_finite", lambda *_: False)  # the engine's own loop
     plain.run((x, rewards))
     (header, arrays), (its_header, its_arrays) = ran._engine.state(), plain._engine.state()  # type: ignore[union-attr]
     assert header["checkpoints"] == its_header["checkpoints"]

@@ -10,7 +10,7 @@ import pytest
 
 import o2pl
 from o2pl import Bandit, Geometric, InvalidInput
-from o2pl.engine.trimming import drop_rows
+from o2pl.engine.trimming import trim_rows
 
 K = 3
 
@@ -27,7 +27,7 @@ def test_a_learner_goes_on_with_the_rows_that_are_left(tmp_path: Path) -> None:
     learner.partial_fit(*rows(2000, 0))
     engine: Any = learner._engine
     before, params = learner.predict_proba([{"likes": "c1"}]), engine.members[0].params.copy()
-    drop_rows(engine, 700)
+    trim_rows(engine, 700)
     assert len(learner.log_) == 1300
     assert np.array_equal(engine.members[0].params, params)
     assert {member.known for member in engine.members} == {seen.rows for seen in engine.seen} == {1300}
@@ -46,5 +46,5 @@ def test_a_learner_goes_on_with_the_rows_that_are_left(tmp_path: Path) -> None:
 def test_rows_that_are_learned_from_are_kept() -> None:
     learner = Bandit(K, policy="hashed").partial_fit(*rows(500, 0))
     with pytest.raises(InvalidInput, match="found 10 to drop, expected at most 0"):
-        drop_rows(learner._engine, 10)
+        trim_rows(learner._engine, 10)
     assert len(learner.log_) == 500

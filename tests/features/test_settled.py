@@ -4,7 +4,7 @@ import numpy as np
 from tests.features.cases import rows
 
 from o2pl.data.interactions import Interactions
-from o2pl.engine.member import Seen
+from o2pl.engine.member import FeatureState
 from o2pl.engine.schedules import Geometric
 from o2pl.features import Chain, Intercept, Settled, Standardise
 from o2pl.features.plan import feature_plan, planned_features
@@ -26,7 +26,7 @@ def test_it_is_shown_rows_only_when_they_have_doubled() -> None:
     x = rows()
     log = Interactions(x, np.zeros(200), np.zeros(200), np.ones(200), continuous=True)
     settled = Settled(MAP)
-    seen, at = Seen(settled, Geometric(), settled.init(4)), []
+    seen, at = FeatureState(settled, Geometric(), settled.init(4)), []
     for n in range(1, 201):
         seen.observe(log[:n])
         at.append(int(seen.state["settled"][0]))

@@ -13,7 +13,7 @@ from scipy import stats
 import o2pl
 from o2pl import Bandit, Member
 from o2pl.engine.member import LINEAR, QUADRATIC
-from o2pl.engine.union import predicted_log_odds
+from o2pl.engine.member_weights import predicted_log_odds
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Hashed, Intercept
 from o2pl.objectives import Outcome, Pessimistic
@@ -239,10 +239,13 @@ def test_pessimistic_members_stand_beside_those_that_model_rewards() -> None:
     run = learner.run((x, rewards))
     assert run.rewards[-500:].mean() > 0.8
     assert learner._engine.weights[1] > 0.9  # of competing, pessimistic, monitor
-    engine, (level, slope) = learner._engine, learner._engine.members[1].heard
+    engine, (level, slope) = learner._engine, learner._engine.members[1].calibration
     rows = learner.log_[: engine.learned]  # to which it was calibrated; the last ones came later
-    engine.members[1].heard = (0.0, 1.0)
-    z, rewards = np.clip(predicted_log_odds(engine.present, engine.decider, rows)[1], -9.21, 9.21), rows.rewards
+    engine.members[1].calibration = (0.0, 1.0)
+    z, rewards = (
+        np.clip(predicted_log_odds(engine.present, engine.decider, rows)[1], -9.21, 9.21),
+        rows.rewards,
+    )
 
     def loss(c: float, s: float) -> float:
         return float(np.sum(np.logaddexp(0, c + s * z) - rewards * (c + s * z)) + (s - 1) ** 2 / 2)

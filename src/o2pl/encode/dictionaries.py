@@ -47,7 +47,7 @@ class DictionaryReader:
         self._names = _core.FeatureNames(_WORDS)
         self._last: tuple[Any, Any, Row] | None = None  # the last context, a deep copy of it, and its entry
 
-    def settle(self, rows: SparseRows) -> None:
+    def learn_from_first(self, rows: SparseRows) -> None:
         self.fresh = False
 
     def read_in(self, rounds: _core.Rounds) -> None:

@@ -90,7 +90,7 @@ class Encoder:
         """Return contexts as rows. The first ones set the width."""
         rows: Encoded = self._reader.rows(contexts)
         if self._fresh:
-            self._reader.settle(rows)
+            self._reader.learn_from_first(rows)
             self._fresh = False
         return rows
 

@@ -34,7 +34,7 @@ class DenseReader:
     def __init__(self, width: int | None = None, numbered: int | None = None) -> None:
         self.width, self.numbered = width, numbered
 
-    def settle(self, rows: Floats) -> None:
+    def learn_from_first(self, rows: Floats) -> None:
         """Later rows are as wide as these."""
         self.width = rows.shape[1]
 
@@ -106,8 +106,8 @@ class SetsReader:
     def schema(self, schema: Schema | None) -> None:
         self.inner.schema = schema
 
-    def settle(self, rows: ActionSets) -> None:
-        self.inner.settle(rows.values)
+    def learn_from_first(self, rows: ActionSets) -> None:
+        self.inner.learn_from_first(rows.values)
 
     def rows(self, contexts: Any) -> ActionSets:
         if isinstance(self.inner, DictionaryReader):
@@ -174,7 +174,7 @@ class OfferReader:
     def schema(self, schema: OfferSchema | None) -> None:
         self._users.schema, self._items.schema = (None, None) if schema is None else (schema.user, schema.items)
 
-    def settle(self, rows: ActionSets) -> None:
+    def learn_from_first(self, rows: ActionSets) -> None:
         assert rows.shared is not None
         self.shared = self._users.width = rows.shared.shape[1]
         self._items.width = rows.values.shape[1]

@@ -4,7 +4,7 @@ spec                       what a learner chooses: members, schedule, acting, ch
 engine                     decide, append, learn when it is due, state and restore
   decider                  the acting policy: immutable, explained, published
   member, schedules        one policy class and what it has learned; when it learns
-  weighing, union, change  how members are weighted; how a change of the world is detected
+  member_weights, change   how members are weighted; how a change of the world is detected
   deciding, uncertainty    the acting policy of what was learned; how certain predictions are, which is what explores
   item_memory              effects of single items by id
   controlling              the control variate that members share

@@ -30,7 +30,9 @@ def compact(decider: Decider) -> Decider:
     parts = acting_parts(decider.acting, len(decider.members), decider.n_actions or 0)
     loud = parts.weights >= min(_FAINT, parts.weights.max())
     slots = len(first.seen["feature"])
-    weights = [_rounded(member.params, slots, K) for member, one in zip(decider.members, loud, strict=True) if one]
+    weights = [
+        _rounded_to_compact(member.params, slots, K) for member, one in zip(decider.members, loud, strict=True) if one
+    ]
     used = np.any([own.any(axis=1) for own in weights], axis=0)
     used[0] = True  # the intercept
     kept = np.flatnonzero(used)
@@ -50,11 +52,11 @@ def compact(decider: Decider) -> Decider:
     shares = parts.weights[loud] / parts.weights[loud].sum()
     predicting = parts.predicting[loud] if len(parts.predicting) else parts.predicting
     acting = acting_numbers(shares, parts.sharpness, explored, predicting)
-    uncertainty = _of_slots(decider.uncertainty, kept)
+    uncertainty = _compact_slots(decider.uncertainty, kept)
     return Decider(members, acting, decider.sharpness, decider.encoder, None, decider.names, uncertainty=uncertainty)
 
 
-def _of_slots(uncertainty: Uncertainty | None, kept: Ints) -> Uncertainty | None:
+def _compact_slots(uncertainty: Uncertainty | None, kept: Ints) -> Uncertainty | None:
     """Return it for these slots, rounded. Of the others, all actions are as uncertain."""
     if uncertainty is None:
         return None
@@ -65,7 +67,7 @@ def _of_slots(uncertainty: Uncertainty | None, kept: Ints) -> Uncertainty | None
     return Uncertainty.from_parts(shift, scale, clip, centre, level, rounded, optimism)
 
 
-def _rounded(params: Floats, slots: int, K: int) -> Floats:
+def _rounded_to_compact(params: Floats, slots: int, K: int) -> Floats:
     """Round to multiples of the grid: the log-odds of a reward change by less than .0001 per weight. [slots, K]"""
     W = np.zeros((slots, K))
     own = params.reshape(-1, K)

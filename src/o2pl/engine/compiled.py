@@ -21,7 +21,7 @@ from o2pl.engine.acting import draws_of, split
 from o2pl.engine.change import Changed
 from o2pl.engine.mean_reward import MeanReward
 from o2pl.engine.member import LINEAR, MemberState
-from o2pl.engine.schedules import Exact, Geometric, next_solve
+from o2pl.engine.schedules import Exact, Geometric, next_solve_of_schedule
 from o2pl.features.basic import Chain
 from o2pl.features.hashing import SLOT, Hashed
 from o2pl.features.plan import has_feature_plan
@@ -251,7 +251,7 @@ class Choices:
 
     def after(self, member: int, rows: int, faint: bool) -> int:
         """Return the number of rows at which a member learns next; `faint`: it has little weight."""
-        return next_solve(self._schedules[member], rows, faint, self._added[member])
+        return next_solve_of_schedule(self._schedules[member], rows, faint, self._added[member])
 
     def start(self, member: int, rows: int) -> int:
         return self._schedules[member].start(rows)

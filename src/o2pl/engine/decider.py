@@ -20,7 +20,7 @@ from o2pl.data.many_decisions import Decisions
 from o2pl.data.offers import Offer, allowed_in_offer
 from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, packed_members, packed_offers, stacked_weights
-from o2pl.engine.decider_files import arguments_from, content_of
+from o2pl.engine.decider_files import decider_arguments_from_file, decider_file_content
 from o2pl.engine.item_memory import NOTHING, ItemMemory
 from o2pl.engine.lists import decide_offer
 from o2pl.engine.many import decide_many
@@ -420,7 +420,7 @@ class Decider:
     def content(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the header and the arrays of a file."""
         memory = self.items if self.knows_items else None
-        return content_of(
+        return decider_file_content(
             self.members, self.acting, self.sharpness, self.encoder, self.names, memory, self._exploration,
             self.uncertainty,
         )  # fmt: skip
@@ -428,7 +428,7 @@ class Decider:
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Decider:
         """Restore from the content written by `save` or `to_bytes`."""
-        return cls(*arguments_from(header, arrays))
+        return cls(*decider_arguments_from_file(header, arrays))
 
 
 def _decider_with(given: tuple[Any, ...], parts: tuple[Any, ...] | None) -> Decider:

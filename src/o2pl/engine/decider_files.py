@@ -12,7 +12,7 @@ from o2pl.data.action_names import Names
 from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, restored
 from o2pl.engine.item_memory import NOTHING, ItemMemory
-from o2pl.engine.shortening import lengthened
+from o2pl.engine.shortening import restored_from_shortened
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
 from o2pl.features.plan import feature_plan
@@ -24,7 +24,7 @@ from o2pl.storage import decode_from_storage, encode_for_storage
 _PARTS = ("shift", "scale", "clip", "centre", "level", "spread", "optimism")  # of an `Uncertainty`
 
 
-def content_of(
+def decider_file_content(
     members: Sequence[ActingMember], acting: Floats, sharpness: float, encoder: Encoder, names: Names,
     items: ItemMemory | None, exploration: Exploration | None, uncertainty: Uncertainty | None,
 ) -> tuple[dict[str, Any], dict[str, Array]]:  # fmt: skip
@@ -37,7 +37,7 @@ def content_of(
         "exploration": encode_for_storage(exploration) if items is not None else None,
         "members": [[encode_for_storage(member.features), encode_for_storage(member.policy)] for member in members],
     }
-    arrays: dict[str, Array] = {"acting": acting, **_arrays_of(uncertainty)}
+    arrays: dict[str, Array] = {"acting": acting, **_decider_file_arrays(uncertainty)}
     if items is not None:
         arrays |= {f"items.{name}": np.asarray(array) for name, array in items._asdict().items()}
     for k, member in enumerate(members):
@@ -48,9 +48,9 @@ def content_of(
     return header, arrays
 
 
-def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[Any, ...]:
+def decider_arguments_from_file(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[Any, ...]:
     """Return the arguments of `Decider` from the content of a file."""
-    arrays = lengthened(header, arrays)
+    arrays = restored_from_shortened(header, arrays)
     encoder, members = Encoder.of(*decode_from_storage(header["reader"])), list[ActingMember]()
     for k, (features, policy) in enumerate(
         (decode_from_storage(f), decode_from_storage(p)) for f, p in header["members"]
@@ -67,7 +67,7 @@ def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[An
             dense = not isinstance(features, Hashed | UserItems)
             plan = feature_plan(features, seen, encoder.width or 0) if dense else None
         members.append(ActingMember(features, seen, policy, arrays[f"member{k}.params"], plan))
-    _check_parts(members, arrays["acting"], encoder)
+    _check_decider_file_parts(members, arrays["acting"], encoder)
     items = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
     memory, exploration = ItemMemory(**items) if items else NOTHING, decode_from_storage(header.get("exploration"))
     names = decode_from_storage(header.get("names")) or ()
@@ -80,11 +80,11 @@ def arguments_from(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[An
         names,
         memory,
         exploration,
-        _uncertainty_in(arrays),
+        _uncertainty_in_decider_file(arrays),
     )
 
 
-def _check_parts(members: Sequence[ActingMember], acting: Array, encoder: Encoder) -> None:
+def _check_decider_file_parts(members: Sequence[ActingMember], acting: Array, encoder: Encoder) -> None:
     """Check that the parts of a file belong together: the compiled core reads them by each other's sizes."""
     if not members:
         raise InvalidInput("model: found no members, expected one or more")
@@ -96,7 +96,12 @@ def _check_parts(members: Sequence[ActingMember], acting: Array, encoder: Encode
         fine = np.isfinite(found).all() if finite else not np.isnan(found).any()
         fits = found.ndim == 1 and found.dtype == np.float64 and bool(fine)
         if isinstance(member.features, Hashed):
-            fits = fits and len(found) <= expected and len(found) % (K or 1) == 0 and _are_slots(member, encoder)
+            fits = (
+                fits
+                and len(found) <= expected
+                and len(found) % (K or 1) == 0
+                and _are_slots_of_decider_file(member, encoder)
+            )
         elif member.plan is not None:
             fits = fits and len(found) == expected
         if not fits or getattr(member.policy, "n_actions", None) != K:
@@ -111,7 +116,7 @@ def _check_parts(members: Sequence[ActingMember], acting: Array, encoder: Encode
         raise InvalidInput(f"model: found acting numbers {numbers.shape}, expected those of {len(members)} members")
 
 
-def _are_slots(member: ActingMember, encoder: Encoder) -> bool:
+def _are_slots_of_decider_file(member: ActingMember, encoder: Encoder) -> bool:
     """Return whether the slots of hashed features belong to rows of this encoder."""
     feature, scale = (np.asarray(member.seen[name]) for name in ("feature", "scale"))
     within = feature.ndim == 1 and feature.dtype == np.int32 and len(feature) > 0
@@ -120,15 +125,15 @@ def _are_slots(member: ActingMember, encoder: Encoder) -> bool:
     return bool(within and alike and scale.shape == (len(feature), 2) and scale.dtype == np.float32)
 
 
-def _arrays_of(uncertainty: Uncertainty | None) -> dict[str, Any]:
+def _decider_file_arrays(uncertainty: Uncertainty | None) -> dict[str, Any]:
     """Return what a file keeps of it."""
     if uncertainty is None:
         return {}
     return {f"uncertainty.{name}": np.asarray(part) for name, part in zip(_PARTS, uncertainty.parts, strict=True)}
 
 
-def _uncertainty_in(arrays: dict[str, Any]) -> Uncertainty | None:
-    """Return what `_arrays_of` kept; None if it is not there."""
+def _uncertainty_in_decider_file(arrays: dict[str, Any]) -> Uncertainty | None:
+    """Return what `_decider_file_arrays` kept; None if it is not there."""
     if "uncertainty.level" not in arrays:
         return None
     shift, scale, clip, centre, level, spread, optimism = (arrays[f"uncertainty.{name}"] for name in _PARTS)

@@ -24,20 +24,19 @@ from o2pl.engine.compiled import Compiled, compiled_learner, learned_field
 from o2pl.engine.controlling import control_of, observe_control
 from o2pl.engine.decider import Decider
 from o2pl.engine.deciding import decider_of, look_at_items
-from o2pl.engine.files import restore, saved
+from o2pl.engine.files import engine_file_content, restore_engine_from_file
 from o2pl.engine.item_memory import entry_has_ids
 from o2pl.engine.lock import Turn
 from o2pl.engine.mean_reward import MeanReward
-from o2pl.engine.member import MemberState, Passes, Seen
-from o2pl.engine.pending import Pending, append_row, check_as_drawn
-from o2pl.engine.reward_scale import RewardScale, adopt, new_scale
+from o2pl.engine.member import FeatureState, MemberState, Passes
+from o2pl.engine.member_weights import calibrate_members, member_shares, weigh_members
+from o2pl.engine.pending import Pending, append_pending_row, check_pending_as_drawn
+from o2pl.engine.reward_scale import RewardScale, adopt_reward_scale, new_scale
 from o2pl.engine.schedules import Schedule
 from o2pl.engine.shared_columns import SharedColumns
 from o2pl.engine.spec import Spec
 from o2pl.engine.stream import UniformStream
 from o2pl.engine.uncertainty import curvature_for, look_at_rows, look_before_solve, next_look
-from o2pl.engine.union import shares
-from o2pl.engine.weighing import calibrate_members, weigh_members
 from o2pl.errors import InvalidInput
 from o2pl.features import Hashed
 from o2pl.objectives.outcome import Outcome
@@ -54,7 +53,7 @@ OFFLINE = LBFGS(iterations=500, tolerance=1e-6)
 class Engine:
     """The engine of `O2PL`, `Bandit` and `GaussianO2PL`."""
 
-    seen: list[Seen] = learned_field("seen")
+    seen: list[FeatureState] = learned_field("seen")
     members: list[MemberState] = learned_field("members")
     gains: Floats = learned_field("gains")  # of the joined members
     learned: int = learned_field("learned")  # rows included in the members' gains
@@ -88,7 +87,7 @@ class Engine:
         self.watch = None
         if spec.watch is not None:
             self.watch = Watch(*spec.watch)
-            self.members[self.watch.place].watches = True
+            self.members[self.watch.place].is_monitor = True
         self.gains = np.array([member.prior for member in spec.members if not member.joins])
         self._shares: tuple[Any, float, Floats] = (None, 0.0, np.empty(0))  # gains, rate, and the weights they give
         self.learned = 0
@@ -164,7 +163,7 @@ class Engine:
         if self.rounds is not None:
             self.rounds.checkpoint = rows
 
-    def seen_by(self, features: FeatureMap, schedule: Schedule) -> Seen:
+    def seen_by(self, features: FeatureMap, schedule: Schedule) -> FeatureState:
         """Return the state of these features, shared by all members with the same rows and features.
 
         Hashed features are numbered in order of appearance for all members: all schedules share one state.
@@ -172,7 +171,7 @@ class Engine:
         for seen in self.seen:
             if seen.features == features and (seen.schedule == schedule or isinstance(features, Hashed)):
                 return seen
-        self.seen.append(Seen(features, schedule, features.init(self.log.width)))
+        self.seen.append(FeatureState(features, schedule, features.init(self.log.width)))
         return self.seen[-1]
 
     @property
@@ -186,7 +185,7 @@ class Engine:
         rate = self.spec.objective.rate(self.learned - self.base)
         rate = rate if self.scale is None else rate / self.scale.dispersion
         if self._shares[0] is not self.gains or self._shares[1] != rate:
-            self._shares = self.gains, rate, shares(self.gains, rate)
+            self._shares = self.gains, rate, member_shares(self.gains, rate)
         return self._shares[2]
 
     @property
@@ -255,12 +254,12 @@ class Engine:
             decision = pending.newest(context, action, propensity)
             if decision is not None:
                 if log.continuous:
-                    check_as_drawn(action, decision)
+                    check_pending_as_drawn(action, decision)
                 number = decision.number
         with self.lock:
             if number is not None and not pending.drop(number):
                 self.check_new(number)
-            append_row(log, entry, action, reward, propensity, number)
+            append_pending_row(log, entry, action, reward, propensity, number)
             if log.n >= self.checkpoint:
                 self.learn_if_due()
             if entry_has_ids(entry):
@@ -302,7 +301,7 @@ class Engine:
         self.log.extend(rows)
         member.seen.observe(self.log.columns)
         member.params = params
-        self.settle(len(rows), self.members)
+        self.finish_learning(len(rows), self.members)
 
     def learn_if_due(self) -> None:
         with self.lock:
@@ -347,7 +346,7 @@ class Engine:
             if changed:
                 due = self._restart(n)
             if scale is not None:
-                adopt(self, scale)
+                adopt_reward_scale(self, scale)
                 rows, due = self.log[:n], None
             joined = [member for member in self.members if member.joins <= n - self.base]
             due = joined if due is None else due
@@ -361,7 +360,7 @@ class Engine:
                 self.gains = np.concatenate([self.gains, self.gains.max() + np.array(priors)])
             by_start: dict[int, list[MemberState]] = {}
             for m in due:
-                by_start.setdefault(m.first(n) if oracle is None or m.watches else m.base, []).append(m)
+                by_start.setdefault(m.first(n) if oracle is None or m.is_monitor else m.base, []).append(m)
             many = self.watch is not None and n - self.learned > self.watch.change.memory
             with one_blas_thread(max((len(m.params) for m in due), default=0) * (n - min(by_start, default=0))):
                 self.running = observe_control(self, rows)
@@ -373,11 +372,11 @@ class Engine:
                         weights = own[0].weights(window, start, not oracle)
                         control = control_of(self, window, start, weights, shared)
                     for member in own:
-                        with_oracle = OFFLINE if member.watches and many else oracle
+                        with_oracle = OFFLINE if member.is_monitor and many else oracle
                         member.learn(window, start, control, shared, with_oracle, self.passes)
-            self.settle(n, due)
+            self.finish_learning(n, due)
 
-    def settle(self, n: int, due: Sequence[MemberState]) -> None:
+    def finish_learning(self, n: int, due: Sequence[MemberState]) -> None:
         self.learned = n
         weights = self.weights
         faint = [m for m, weight in zip(self.members, weights.tolist(), strict=False) if weight < _FAINT]
@@ -400,7 +399,7 @@ class Engine:
         """Restart all members but the monitor at the base. Returns the joined ones, which are due."""
         self.count_forgotten()
         for member in self.members:
-            if not member.watches:
+            if not member.is_monitor:
                 member.restart(self.base, self.log.width)
         self.gains = np.array([member.prior for member in self.spec.members if member.joins <= n - self.base])
         return self.present
@@ -415,11 +414,11 @@ class Engine:
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the header and the arrays of a file."""
         with self.lock:
-            return saved(self)
+            return engine_file_content(self)
 
     def restore(self, header: dict[str, Any], arrays: dict[str, Array]) -> None:
         """Continue from the content of a file."""
-        restore(self, header, arrays)
+        restore_engine_from_file(self, header, arrays)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle and copy like a file: the log is in memory, the lock is new."""

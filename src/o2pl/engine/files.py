@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from o2pl.engine.engine import Engine
 
 
-def saved(engine: Engine) -> tuple[dict[str, Any], dict[str, Array]]:
+def engine_file_content(engine: Engine) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the header and the arrays of a file."""
     header = {
         "learned": engine.learned,
@@ -24,7 +24,7 @@ def saved(engine: Engine) -> tuple[dict[str, Any], dict[str, Array]]:
         "seen": [seen.rows for seen in engine.seen],
         "stream": engine.stream.state(),
         "mean_reward": list(engine.mean_reward),
-        "heard": [member.heard for member in engine.members],
+        "heard": [member.calibration for member in engine.members],
         "known": [member.known for member in engine.members],
         "added": [member.added for member in engine.members],
     }
@@ -46,34 +46,34 @@ def saved(engine: Engine) -> tuple[dict[str, Any], dict[str, Array]]:
     return header, arrays
 
 
-def restore(engine: Engine, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+def restore_engine_from_file(engine: Engine, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Continue from the content of a file."""
     engine.stream = UniformStream.restore(header["stream"])
     engine.gains, engine.learned = arrays["gains"], header["learned"]
     engine.log.restore(arrays)
     restore_scale(engine, header)
     engine.mean_reward = MeanReward(*header.get("mean_reward", ()))  # older files: computed from the rows
-    if waiting := _named(arrays, "pending."):
+    if waiting := _named_in_engine_file(arrays, "pending."):
         log = engine.log.empty()
         log.restore(waiting)
         engine.pending.restore(log.columns)
     if len(header["seen"]) > len(engine.seen):  # features of the control variate, if no member has the same
         engine.seen_by(LINEAR, engine.members[0].schedule)
     for k, (seen, rows) in enumerate(zip(engine.seen, header["seen"], strict=True)):
-        seen.state, seen.rows = restored(seen.features, _named(arrays, f"seen{k}.")), rows
+        seen.state, seen.rows = restored(seen.features, _named_in_engine_file(arrays, f"seen{k}.")), rows
     for k, (member, checkpoint) in enumerate(zip(engine.members, header["checkpoints"], strict=True)):
-        member.restore(_named(arrays, f"member{k}."))
+        member.restore(_named_in_engine_file(arrays, f"member{k}."))
         member.checkpoint = checkpoint
-        member.heard = tuple(header["heard"][k]) if "heard" in header else (0.0, 1.0)
+        member.calibration = tuple(header["heard"][k]) if "heard" in header else (0.0, 1.0)
         member.known = header["known"][k] if "known" in header else engine.learned
         member.added = header["added"][k] if "added" in header else None
     if engine.watch is not None:
         engine.watch.restore(header["changes"], arrays["evidence"])
         for member in engine.members:
-            member.base = 0 if member.watches else engine.base
+            member.base = 0 if member.is_monitor else engine.base
         engine.count_forgotten()
     if engine.running is not None:
-        engine.running = _named(arrays, "control.")
+        engine.running = _named_in_engine_file(arrays, "control.")
     restore_sums(engine.curvature, header, arrays)
     engine.decider = engine.new_decider()
     engine.look_at_rows(engine.learned, solved=False)
@@ -82,5 +82,5 @@ def restore(engine: Engine, header: dict[str, Any], arrays: dict[str, Array]) ->
         engine.look_at_items()
 
 
-def _named(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
+def _named_in_engine_file(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -22,7 +22,7 @@ import numpy as np
 
 from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
-from o2pl.engine.member import STRETCH, MemberState
+from o2pl.engine.member import BLOCK_ROWS, MemberState
 from o2pl.objectives.outcome import Outcome
 from o2pl.protocols import Exploration, Floats, Ints
 from o2pl.special import expit
@@ -76,7 +76,7 @@ class ItemMemory(NamedTuple):
         if len(self.spread):
             d = len(self.spread)
             weights = 1 / (self.variance * _ROWS + self.spread)
-            found += min(1.0, 2 / d) / d * (centred(sets) ** 2 @ weights)
+            found += min(1.0, 2 / d) / d * (centred_items(sets) ** 2 @ weights)
         return np.asarray(found)
 
     def with_reward(self, code: int, x: Floats, z: float, reward: float) -> ItemMemory:
@@ -100,7 +100,7 @@ class ItemMemory(NamedTuple):
 NOTHING = ItemMemory(np.empty(0, np.int64), np.empty(0, np.int64), _NONE)
 
 
-def centred(sets: ActionSets) -> Floats:
+def centred_items(sets: ActionSets) -> Floats:
     """Return the items' features less their mean over the offer. [total, d]"""
     values: Floats = np.asarray(sets.values, np.float64)
     if len(sets.offsets) == 2:
@@ -110,7 +110,7 @@ def centred(sets: ActionSets) -> Floats:
     return np.asarray(values - np.repeat(means, sizes, axis=0))
 
 
-def remembered(rows: Interactions, member: MemberState, mean_reward: float) -> ItemMemory:
+def remembered_items(rows: Interactions, member: MemberState, mean_reward: float) -> ItemMemory:
     """Compute the item memory from these rows and the member's predictions. Without a reward model, effects are 0."""
     sets = rows.contexts
     played = sets.places(rows.actions)
@@ -121,13 +121,13 @@ def remembered(rows: Interactions, member: MemberState, mean_reward: float) -> I
     nothing = np.zeros(len(found))
     if not isinstance(member.objective, Outcome) or member.objective.competing or not len(found):
         return ItemMemory(found, plays, nothing, mean_reward, nothing)
-    z = predicted_alone(rows, member)
+    z = predicted_without_item_memory(rows, member)
     effects = item_effects(items, -rows.losses[own], z[own], len(found))
     m = expit(z[own] + effects[items])
-    memory = ItemMemory(found, plays, effects, mean_reward, _totals(items, m * (1 - m), len(found)))
+    memory = ItemMemory(found, plays, effects, mean_reward, _totals_by_item(items, m * (1 - m), len(found)))
     if not isinstance(sets.values, np.ndarray):
         return memory
-    x = centred(sets)
+    x = centred_items(sets)
     return memory._replace(spread=(m * (1 - m)) @ x[played][own] ** 2, variance=np.maximum((x**2).mean(axis=0), 1e-12))
 
 
@@ -144,15 +144,15 @@ def told_item(memory: ItemMemory, row: Interactions, member: MemberState) -> Ite
     known = isinstance(member.objective, Outcome) and not member.objective.competing
     if code < 0 or not known:
         return memory
-    x = centred(sets)[place] if len(memory.spread) else _NONE
-    return memory.with_reward(code, x, float(predicted_alone(row, member)[0]), float(-row.losses[0]))
+    x = centred_items(sets)[place] if len(memory.spread) else _NONE
+    return memory.with_reward(code, x, float(predicted_without_item_memory(row, member)[0]), float(-row.losses[0]))
 
 
-def predicted_alone(rows: Interactions, member: MemberState) -> Floats:
+def predicted_without_item_memory(rows: Interactions, member: MemberState) -> Floats:
     """Return the predicted log-odds of the rewards of the played items, without their effects. [n]"""
     z = np.empty(len(rows))
-    for start in range(0, len(rows), STRETCH):
-        own = slice(start, start + STRETCH)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        own = slice(start, start + BLOCK_ROWS)
         played = rows.contexts[own].played(rows.actions[own])
         alone = ActionSets(member.seen.features.transform(member.seen.state, played), np.arange(len(played) + 1))
         z[own] = member.policy.scores(member.own_params, alone) + member.params[-1]
@@ -164,7 +164,7 @@ def item_effects(items: Ints, rewards: Floats, z: Floats, n_items: int) -> Float
 
     def sums(effects: Any) -> tuple[Floats, Floats]:
         m = expit(z + effects)
-        return _totals(items, rewards - m, n_items), _totals(items, m * (1 - m), n_items)
+        return _totals_by_item(items, rewards - m, n_items), _totals_by_item(items, m * (1 - m), n_items)
 
     g, h = sums(0.0)
     spread = float(np.clip((g @ g - h.sum()) / max(h @ h, 1e-12), 0.0, _MOST))
@@ -177,6 +177,6 @@ def item_effects(items: Ints, rewards: Floats, z: Floats, n_items: int) -> Float
     return effects
 
 
-def _totals(items: Ints, values: Floats, n_items: int) -> Floats:
+def _totals_by_item(items: Ints, values: Floats, n_items: int) -> Floats:
     """Return the sum of the values of each item. [n_items]"""
     return np.asarray(np.bincount(items, values, n_items), np.float64)

@@ -19,15 +19,15 @@ def decide_offer(decide: Callable[[Any], Decision], encoder: Encoder, offer: Off
     Each slot draws among the remaining items, so the propensity of a list is the product of its slots' propensities.
     """
     if slots is None:
-        return _named(decide(encoder.entry(offer)), offer)
+        return _named_list_decision(decide(encoder.entry(offer)), offer)
     made: list[Decision] = []
     for slot in range(slots):
         left = offer.without([one.action for one in made], slot)
-        made.append(_named(decide(encoder.entry(left)), left))
+        made.append(_named_list_decision(decide(encoder.entry(left)), left))
     return ListDecision.of(made)
 
 
-def _named(decision: Decision, offer: Offer) -> Decision:
+def _named_list_decision(decision: Decision, offer: Offer) -> Decision:
     """Return the decision with the chosen item's id, or its index among all items."""
     if offer.ids is None and offer.kept is None:
         return decision
@@ -36,7 +36,7 @@ def _named(decision: Decision, offer: Offer) -> Decision:
     return made
 
 
-def slot_rewards(rewards: Any, slots: int) -> list[float]:
+def list_rewards(rewards: Any, slots: int) -> list[float]:
     """Return one reward per slot. A single reward for the list is used for each slot."""
     if np.ndim(rewards) == 0:
         return [rewards] * slots
@@ -45,7 +45,7 @@ def slot_rewards(rewards: Any, slots: int) -> list[float]:
     return [float(reward) for reward in rewards]
 
 
-def slot_propensities(propensities: Any, slots: int) -> list[float]:
+def list_propensities(propensities: Any, slots: int) -> list[float]:
     if np.ndim(propensities) == 0 or len(propensities) != slots:
         found = f"{propensities!r}" if np.ndim(propensities) == 0 else f"{len(propensities)}"
         raise InvalidInput(

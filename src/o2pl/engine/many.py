@@ -34,7 +34,7 @@ def decide_many(decider: Decider, contexts: Any, rows: Any, uniforms: Floats) ->
     return Decisions(made, actions)
 
 
-def check_once(numbers: Ints) -> None:
+def check_many_once(numbers: Ints) -> None:
     """Reject decisions that occur twice in one call."""
     _, first = np.unique(numbers, return_index=True)
     if len(first) < len(numbers):
@@ -50,7 +50,7 @@ def check_once(numbers: Ints) -> None:
 def append_many(engine: Engine, rows: Interactions) -> None:
     """Append checked interactions with ids. Members learn at their checkpoints, as with one call of `append` each."""
     with engine.lock:
-        check_once(rows.ids)
+        check_many_once(rows.ids)
         known = np.flatnonzero(np.isin(rows.ids, engine.log.columns.ids))
         if len(known):
             engine.check_new(int(rows.ids[known[0]]), f"update_many, row {known[0]}")

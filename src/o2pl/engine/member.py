@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.engine.schedules import Exact, Geometric, Schedule, next_solve
+from o2pl.engine.schedules import Exact, Geometric, Schedule, next_solve_of_schedule
 from o2pl.errors import InvalidInput
 from o2pl.features import Chain, Intercept, Quadratic, Settled, Standardise
 from o2pl.features.plan import FeaturePlan, feature_plan
@@ -32,7 +32,7 @@ from o2pl.storage import storable
 from o2pl.validation import check_number
 
 _OFFLINE = 0.1
-STRETCH = 2**14  # rows per block
+BLOCK_ROWS = 2**14  # rows per block
 LINEAR = Chain((Standardise(), Intercept()))
 QUADRATIC = Chain((Standardise(), Quadratic(), Intercept()))
 _FEW_STEPS = LBFGS(iterations=5, tolerance=1e-4, memory=6)  # warm-started by the previous solve
@@ -58,7 +58,7 @@ class Passes(Protocol):
         """Return `ridge_control` of all rows."""
 
 
-def _refuse_finite(policy: FinitePolicies) -> None:
+def _refuse_finite_member(policy: FinitePolicies) -> None:
     raise InvalidInput(
         f"objective: found Outcome with {type(policy).__name__}, which needs the pessimistic objective,"
         " expected Member(objective=Pessimistic(...))"
@@ -113,11 +113,11 @@ class Member:
                     " objective"
                 )
         if isinstance(self.objective, Outcome) and isinstance(self.policy, FinitePolicies):
-            _refuse_finite(self.policy)
+            _refuse_finite_member(self.policy)
 
 
 @dataclass
-class Seen:
+class FeatureState:
     """The state of a feature map; members with the same map and schedule share it."""
 
     features: FeatureMap
@@ -136,8 +136,8 @@ class Seen:
         """Observe the new rows of the log; settled features wait until there are enough."""
         if isinstance(self.features, Settled) and not self.features.due(self.state, len(rows)):
             return
-        for start in range(self.rows, len(rows), STRETCH):
-            self.state = self.features.observe(self.state, rows.encoded[start : start + STRETCH].inputs)
+        for start in range(self.rows, len(rows), BLOCK_ROWS):
+            self.state = self.features.observe(self.state, rows.encoded[start : start + BLOCK_ROWS].inputs)
         self.rows = len(rows)
 
 
@@ -149,7 +149,7 @@ class MemberState:
     objective: Any  # an Objective
     schedule: Schedule
     oracle: Oracle
-    seen: Seen
+    seen: FeatureState
     joins: int
     params: Floats
     checkpoint: int  # number of rows at which it learns next
@@ -159,20 +159,20 @@ class MemberState:
     base: int = 0  # row at which its history starts
     known: int = 0  # rows of the log that it has learned from
     added: int | None = None  # rows of its history when an action was added
-    watches: bool = False  # the monitor: it forgets by its schedule, offline too
+    is_monitor: bool = False  # the monitor: it forgets by its schedule, offline too
     device: str = "cpu"  # where its objective is evaluated
-    heard: tuple[float, float] = (0.0, 1.0)  # level and slope of a member without an outcome model: `union.calibrated`
+    calibration: tuple[float, float] = (0.0, 1.0)  # level and slope without an outcome model: `calibrated_member`
     _own: tuple[Floats, Floats] | None = None
 
     @classmethod
     def start(
-        cls, member: Member, policy: Policy, shared: Any, seen: Seen, schedule: Schedule, width: int,
+        cls, member: Member, policy: Policy, shared: Any, seen: FeatureState, schedule: Schedule, width: int,
         generator: Any = None,
     ) -> MemberState:  # fmt: skip
-        objective = member.objective or own_objective(member, shared)
+        objective = member.objective or objective_of_member(member, shared)
         params = policy.init(seen.features.width(width, seen.state), generator)
         params = np.append(params, np.zeros(objective.extra)) if objective.extra else params
-        oracle = member.oracle or oracle_for(policy, schedule, objective)
+        oracle = member.oracle or oracle_of_member(policy, schedule, objective)
         kept = oracle.init(len(params))
         return cls(policy, objective, schedule, oracle, seen, member.joins, params, schedule.after(0), kept)
 
@@ -181,7 +181,7 @@ class MemberState:
         features = self.seen.features.width(width, self.seen.state)
         self.params = np.append(self.policy.init(features), np.zeros(self.objective.extra))
         self.kept, self.function, self.base = self.oracle.init(len(self.params)), None, base
-        self.heard = (0.0, 1.0)
+        self.calibration = (0.0, 1.0)
 
     def first(self, n: int) -> int:
         """Return the first of n rows that it learns from."""
@@ -189,7 +189,7 @@ class MemberState:
 
     def after(self, n: int, faint: bool) -> int:
         """Return the number of rows at which it learns next; with little weight (`faint`), at doubled history."""
-        return self.base + next_solve(self.schedule, n - self.base, faint, self.added)
+        return self.base + next_solve_of_schedule(self.schedule, n - self.base, faint, self.added)
 
     @property
     def schedule_forgets(self) -> bool:
@@ -231,7 +231,7 @@ class MemberState:
         shared: intermediate results shared by the members that learn now, by name. passes: None: all rows at once.
         """
         self.widen(rows.encoded.n_inputs)
-        weights = self.weights(rows, start, oracle is None or self.watches)
+        weights = self.weights(rows, start, oracle is None or self.is_monitor)
         fused = isinstance(self.oracle, Adam) and type(self.objective) is Pessimistic
         if oracle is None and fused and isinstance(self.oracle, Adam) and control is None and weights is None:
             dense = rows.encoded.kind == "dense"
@@ -241,7 +241,7 @@ class MemberState:
                 self.params, self.kept = moved
                 self.effort += (1, self.oracle.steps)
                 return
-        with_oracle = self.oracle if oracle is None else offline(self, oracle)
+        with_oracle = self.oracle if oracle is None else offline_oracle_of_member(self, oracle)
         # weighted rows are the last few; a network uses rows in any order
         if passes is not None and weights is None and not with_oracle.plain and not is_neural(self.policy):
             log, function = passes.prepared(self._problem(None, rows, start, shared), control)
@@ -262,10 +262,10 @@ class MemberState:
         width, extra = self.seen.features.width(n_inputs, self.seen.state), self.objective.extra
         more = self.policy.n_params(width) + extra - len(self.params)
         if more > 0:
-            self.params = _widened(self.params, more, extra)
+            self.params = _widened_member(self.params, more, extra)
             if extra:  # otherwise new parameters are appended, as oracles expect
                 own = self._by_parameter
-                self.kept = {n: _widened(a, more, extra) if n in own else a for n, a in self.kept.items()}
+                self.kept = {n: _widened_member(a, more, extra) if n in own else a for n, a in self.kept.items()}
 
     def value(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any], plain: bool = False) -> Any:
         """Return the objective on rows (prepared as `log`) as a function of the parameters."""
@@ -289,14 +289,14 @@ class MemberState:
         self.kept = {name.removeprefix("kept."): a for name, a in arrays.items() if name.startswith("kept.")}
 
 
-def _widened(array: Array, more: int, extra: int) -> Array:
+def _widened_member(array: Array, more: int, extra: int) -> Array:
     """Insert `more` zeros along the last axis, before its last `extra` entries."""
     own = array.shape[-1] - extra
     zeros = np.zeros((*array.shape[:-1], more), array.dtype)
     return np.concatenate([array[..., :own], zeros, array[..., own:]], axis=-1)
 
 
-def own_objective(member: Member, shared: Any) -> Any:
+def objective_of_member(member: Member, shared: Any) -> Any:
     """Return the learner's objective with the member's penalty or l2."""
     own = {name: value for name in ("penalty", "l2") if (value := getattr(member, name)) is not None}
     if isinstance(shared, Outcome) and "penalty" in own:
@@ -305,32 +305,36 @@ def own_objective(member: Member, shared: Any) -> Any:
             " Member(objective=Pessimistic(penalty=...))"
         )
     if isinstance(shared, Outcome) and isinstance(member.policy, FinitePolicies):
-        _refuse_finite(member.policy)
+        _refuse_finite_member(member.policy)
     return replace(shared, **own)
 
 
-def oracle_for(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
+def oracle_of_member(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
     """Return the schedule's oracle, or the default for this policy and objective."""
     if isinstance(policy, Curve):
         return Recursive()
     if is_neural(policy):
         return _DENSITY if policy.continuous else _NETWORK
     if schedule.oracle is not None:
-        return solving(policy, schedule.oracle)
+        return solving_oracle_of_member(policy, schedule.oracle)
     if isinstance(objective, Outcome):
         if isinstance(policy, SparseSoftmax):
             return _SPARSE_COMPETING if objective.competing else _SPARSE_INDEPENDENT
         return _COMPETING if objective.competing else _INDEPENDENT
     few = isinstance(policy, FinitePolicies | Softmax | SparseSoftmax)
-    return solving(policy, _FEW_STEPS) if few else _STEPS
+    return solving_oracle_of_member(policy, _FEW_STEPS) if few else _STEPS
 
 
-def offline(member: MemberState, oracle: Oracle) -> Oracle:
+def offline_oracle_of_member(member: MemberState, oracle: Oracle) -> Oracle:
     """Return an oracle for a whole log; a network keeps its own, with more passes."""
-    return member.oracle.offline() if isinstance(member.oracle, Minibatch) else solving(member.policy, oracle)
+    return (
+        member.oracle.offline()
+        if isinstance(member.oracle, Minibatch)
+        else solving_oracle_of_member(member.policy, oracle)
+    )
 
 
-def solving(policy: Policy, oracle: Oracle) -> Oracle:
+def solving_oracle_of_member(policy: Policy, oracle: Oracle) -> Oracle:
     """Return a requested oracle in the form that the policy can use.
 
     L-BFGS keeps the curvature between solves for a linear softmax, not for other policies. A finite class is searched

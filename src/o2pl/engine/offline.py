@@ -19,16 +19,16 @@ def learn_offline(engine: Engine, log: Log) -> None:
     A member whose only companion is the monitor needs fewer rows for that.
     """
     rows, base = len(log), engine.base
-    alone = sum(not member.watches for member in engine.members) == 1
+    alone = sum(not member.is_monitor for member in engine.members) == 1
     first = base + (rows - base) // (5 if alone else 2) if len(engine.members) > 1 else base
     for place, upto in enumerate(sorted({first, rows} - {base})):
         engine.log = log.shortened(upto)
         if not place:
-            imitate(engine)
+            imitate_offline(engine)
         engine.learn(oracle=OFFLINE)
 
 
-def continue_on(engine: Engine, rows: Interactions, before: Engine, kept: Any = None) -> None:
+def continue_offline(engine: Engine, rows: Interactions, before: Engine, kept: Any = None) -> None:
     """Let a new engine learn from these rows, and go on in place of an earlier one.
 
     Random numbers and decisions that wait are those of the earlier one, and so is the row from which members learn
@@ -44,7 +44,7 @@ def continue_on(engine: Engine, rows: Interactions, before: Engine, kept: Any = 
 
         engine.watch.found = [Changed(row_now(row), row_now(base), lead) for row, base, lead in before.watch.found]
         for member in engine.members:
-            member.base = 0 if member.watches else engine.base
+            member.base = 0 if member.is_monitor else engine.base
         engine.learned = engine.base
         engine.count_forgotten()
     if len(rows):
@@ -52,7 +52,7 @@ def continue_on(engine: Engine, rows: Interactions, before: Engine, kept: Any = 
     engine.draw_from(before.stream)
 
 
-def imitate(engine: Engine) -> None:
+def imitate_offline(engine: Engine) -> None:
     """Start at the logging policy if possible: far from it, all weights and the gradient are 0."""
     rows = engine.log.columns
     for member in engine.members:

@@ -118,10 +118,10 @@ class Pending:
     def newest(self, context: Any, action: Any, propensity: float) -> Decision | None:
         """Return the newest decision if it waits and consists of these parts: the user has unpacked it.
 
-        A real-valued action may have been rounded: `check_as_drawn`.
+        A real-valued action may have been rounded: `check_pending_as_drawn`.
         """
         found: Decision | None = self.waiting.newest()
-        if found is None or found.propensity != propensity or not same_context(found.context, context):
+        if found is None or found.propensity != propensity or not same_context_pending(found.context, context):
             return None
         return found if found.played == action or isinstance(action, float) else None
 
@@ -140,7 +140,7 @@ class Pending:
         for decision in self:
             action = numbers.get(decision.played, decision.played)
             entry = decision.context if is_encoded_context(decision.context) else encoder.entry(decision.context)
-            append_row(log, entry, action, 0.0, decision.propensity, decision.number)
+            append_pending_row(log, entry, action, 0.0, decision.propensity, decision.number)
         return log
 
     def restore(self, rows: Interactions) -> None:
@@ -155,7 +155,7 @@ class Pending:
 _ROUNDED = 1e-3  # tolerated rounding of an action, as a fraction of 1 / density
 
 
-def check_as_drawn(action: float, decision: Decision) -> None:
+def check_pending_as_drawn(action: float, decision: Decision) -> None:
     """Reject an action that differs from the drawn one, beyond rounding: its propensity would be wrong."""
     if abs(action - decision.action) * decision.propensity > _ROUNDED:
         raise InvalidInput(
@@ -166,16 +166,16 @@ def check_as_drawn(action: float, decision: Decision) -> None:
         )
 
 
-def same_context(one: Any, other: Any) -> bool:
+def same_context_pending(one: Any, other: Any) -> bool:
     """Return whether two contexts are the same, as given or as encoded."""
     if is_encoded_context(one) and type(one) is type(other):
-        return all(same_context(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
+        return all(same_context_pending(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return bool(np.array_equal(one, other))
     return type(one) is type(other) and isinstance(one, _COMPARED) and bool(one == other)
 
 
-def append_row(log: Log, entry: Any, action: Any, reward: float, propensity: float, number: int | None) -> None:
+def append_pending_row(log: Log, entry: Any, action: Any, reward: float, propensity: float, number: int | None) -> None:
     """Append one row; its context is encoded, or comes from a encoder's `entry`."""
     if is_encoded_context(entry):
         ids = None if number is None else np.array([number])

@@ -50,33 +50,35 @@ def refresh(engine: Engine, at_most: int) -> None:
         rows = engine.log.columns
         stale = [member for member in engine.present if member.known < len(rows)]
         long = [
-            member for member in stale if len(rows) - member.first(len(rows)) > at_most and _takes_part(member, rows)
+            member
+            for member in stale
+            if len(rows) - member.first(len(rows)) > at_most and _takes_part_in_refresh(member, rows)
         ]
         for seen in {id(member.seen): member.seen for member in long}.values():
             seen.observe(rows)
         with one_blas_thread(at_most * max((len(member.params) for member in long), default=0)):
             for member in long:
-                _step(member, rows, at_most)
+                _refresh_step(member, rows, at_most)
         rest = [member for member in stale if member not in long]
         if rest:
             engine.learn(rest)
         elif long:
-            engine.settle(len(rows), [])
+            engine.finish_learning(len(rows), [])
 
 
-def _takes_part(member: MemberState, rows: Interactions) -> bool:
+def _takes_part_in_refresh(member: MemberState, rows: Interactions) -> bool:
     """Return whether the member can learn incrementally: a sum over equally weighted rows, iterative steps."""
     plain = isinstance(member.objective, Outcome) and isinstance(member.oracle, LBFGS)
     return plain and member.weights(rows[: member.known], 0) is None
 
 
-def _step(member: MemberState, rows: Interactions, at_most: int) -> None:
+def _refresh_step(member: MemberState, rows: Interactions, at_most: int) -> None:
     """Learn the rows that are new to the member, at most `at_most` / 2 at a time."""
     start = member.first(len(rows))
     member.widen(rows.encoded.n_inputs)
     for known in range(max(member.known, start), len(rows), at_most // 2):
         new = np.arange(known, min(known + at_most // 2, len(rows)))
-        old, weight = _sample(start, known, at_most - len(new))
+        old, weight = _refresh_sample(start, known, at_most - len(new))
         weights = np.concatenate([np.full(len(old), weight), np.ones(len(new))])
         some = rows[np.concatenate([old, new])]
         log = member.objective.prepare(some, None, weights)
@@ -88,13 +90,13 @@ def _step(member: MemberState, rows: Interactions, at_most: int) -> None:
             _, tilt = member.value(member.objective.prepare(before, None, weights[: len(old)]), before, 0, {})(begin)
             tilt *= -(known - start) / log.size
         assert isinstance(member.oracle, LBFGS)
-        oracle = _finer(member.oracle, len(new) / log.size)
+        oracle = _finer_for_refresh(member.oracle, len(new) / log.size)
         found, member.kept = oracle.step(_Tilted(function, tilt), begin, member.kept, log.negligible)
         member.params, member.known = found.params, int(new[-1]) + 1
         member.effort += (1, found.evaluations + 1)
 
 
-def _sample(start: int, stop: int, size: int) -> tuple[Ints, float]:
+def _refresh_sample(start: int, stop: int, size: int) -> tuple[Ints, float]:
     """Return `size` evenly spread rows from `start` to `stop`, and how many rows each stands for. Deterministic."""
     n = stop - start
     if n <= size:
@@ -116,6 +118,6 @@ class _Tilted:
         return value + float(self._tilt @ params), gradient + self._tilt
 
 
-def _finer(oracle: LBFGS, share: float) -> LBFGS:
+def _finer_for_refresh(oracle: LBFGS, share: float) -> LBFGS:
     """Return an oracle with a finer tolerance: as exact for the new rows as a solve is for all rows."""
     return replace(oracle, iterations=max(oracle.iterations, _STEPS), tolerance=oracle.tolerance * share)

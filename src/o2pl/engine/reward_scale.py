@@ -19,8 +19,8 @@ import numpy as np
 
 from o2pl import _core
 from o2pl.engine.mean_reward import MeanReward
+from o2pl.engine.member_weights import predicted_log_odds
 from o2pl.engine.uncertainty import curvature_for
-from o2pl.engine.union import predicted_log_odds
 from o2pl.objectives.outcome import Outcome
 from o2pl.protocols import Floats
 from o2pl.special import expit
@@ -54,7 +54,7 @@ class RewardScale(NamedTuple):
         return self._replace(rows=max(n + 1, int(_GROWTH * n)))
 
 
-def quantile_range(rewards: Floats) -> RewardRange:
+def reward_quantile_range(rewards: Floats) -> RewardRange:
     """Return the range of rewards, of which one at least is not from 0 to 1."""
     n = len(rewards)
     first = int(_BEYOND * (n - 1))
@@ -76,18 +76,18 @@ def new_scale(engine: Engine, n: int) -> RewardScale | None:
     if scale.within and _core.within(rewards, 0.0, 1.0):
         engine.scale = scale.looked(n)
         return None
-    low, high = quantile_range(rewards)
+    low, high = reward_quantile_range(rewards)
     if scale.within or abs(low - scale.low) + abs(high - scale.high) >= _MOVED * (high - low):
         return RewardScale(low, high, scale.dispersion, within=False, rows=n + 1)
     scale = scale.looked(n)
-    phi = _dispersion(engine, n)
+    phi = _reward_dispersion(engine, n)
     if phi is not None and abs(phi - scale.dispersion) >= _MOVED * scale.dispersion:
         return scale._replace(dispersion=phi)
     engine.scale = scale
     return None
 
 
-def _dispersion(engine: Engine, n: int) -> float | None:
+def _reward_dispersion(engine: Engine, n: int) -> float | None:
     """Return φ of the last of n rows, by what was learned last; None: too few."""
     first = max(engine.base, n - _ROWS)
     if n - first < _FEWEST or engine.learned <= engine.base:
@@ -99,7 +99,7 @@ def _dispersion(engine: Engine, n: int) -> float | None:
     return float(np.clip(apart / max(float((m * (1 - m)).sum()), 1e-9), _LEAST, 1.0))
 
 
-def adopt(engine: Engine, scale: RewardScale) -> None:
+def adopt_reward_scale(engine: Engine, scale: RewardScale) -> None:
     """Count rewards in another scale. What was learned in the old one is to be learned again."""
     engine.compiled.take_back(engine)
     engine.scale = scale
@@ -124,4 +124,4 @@ def saved_scale(scale: RewardScale | None) -> dict[str, Any]:
 def restore_scale(engine: Engine, header: dict[str, Any]) -> None:
     """Continue with the scale of a file; files in which the range was given have none."""
     if engine.scale is not None and "scale" in header:
-        adopt(engine, RewardScale(*header["scale"]))
+        adopt_reward_scale(engine, RewardScale(*header["scale"]))

@@ -117,11 +117,11 @@ class Geometric:
         return max(0, n - int(min(self._reach, n)))
 
     def weights(self, n: int) -> Floats | None:
-        return None if self.half_life is None else fading(n - self.start(n), self.half_life)
+        return None if self.half_life is None else fading_schedule_weights(n - self.start(n), self.half_life)
 
 
 @lru_cache(maxsize=4)
-def fading(rows: int, half_life: float) -> Floats:
+def fading_schedule_weights(rows: int, half_life: float) -> Floats:
     """Return exponentially decaying weights: 1 for the last row, 1/2 for the row `half_life` rows earlier."""
     weights = np.asarray(0.5 ** (np.arange(rows)[::-1] / half_life))
     weights.flags.writeable = False  # the array is cached
@@ -149,7 +149,7 @@ class Recent:
         return max(0, n - self.window)
 
     def weights(self, n: int) -> Floats | None:
-        return fading(n - self.start(n), self.half_life)
+        return fading_schedule_weights(n - self.start(n), self.half_life)
 
 
 @storable
@@ -194,7 +194,7 @@ class Replay:
 Schedule = Exact | Geometric | Replay | Recent
 
 
-def next_solve(schedule: Schedule, rows: int, faint: bool, added: int | None) -> int:
+def next_solve_of_schedule(schedule: Schedule, rows: int, faint: bool, added: int | None) -> int:
     """Return the number of rows at which a member learns next.
 
     faint: it has little weight, and waits until the history has doubled. added: the number of rows when an action was

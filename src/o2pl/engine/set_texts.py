@@ -33,7 +33,7 @@ class SetTexts:
 
     def __init__(self, decider: Decider | None = None) -> None:
         """decider: a policy for action sets of dictionaries; None: the uniform policy."""
-        decider = _uniform() if decider is None else decider
+        decider = _uniform_for_set_text() if decider is None else decider
         encoder = decider.encoder
         words = encoder.words
         if not encoder.items or words is None:
@@ -56,33 +56,33 @@ class SetTexts:
             if found == _WEIGHED:
                 return out
             if found == _TOO_LARGE:
-                raise _too_large()
+                raise _set_text_too_large()
         return self._parsed(text, n_actions)
 
     def _parsed(self, text: bytes, n_actions: int) -> Floats:
         try:
-            context = json.loads(text, parse_constant=_refuse)
+            context = json.loads(text, parse_constant=_refuse_set_text)
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"context: found text that is not JSON, or nested too deeply ({error})") from None
-        check_depth(context)
+        check_set_text_depth(context)
         if not isinstance(context, dict) or "_multi" not in context:
             raise InvalidInput("context: found no `_multi`, expected an object with the list of actions under that key")
-        _check_size(context)
+        _check_set_text_size(context)
         found = self.decider.probabilities(self.decider.encoder.encode_one(context))
         if len(found) != n_actions:
             raise InvalidInput(f"context: found {len(found)} actions, expected {n_actions}")
         return found
 
 
-def _check_size(context: dict[str, Any]) -> None:
+def _check_set_text_size(context: dict[str, Any]) -> None:
     """Reject a context with too many feature products before they are formed."""
     actions = context["_multi"] if isinstance(context["_multi"], list) else []
-    shared = _values(value for name, value in context.items() if name != "_multi")
-    if sum((shared + 1) * (_values([action]) + 1) for action in actions) > MOST + len(actions):
-        raise _too_large()
+    shared = _values_in_set_texts(value for name, value in context.items() if name != "_multi")
+    if sum((shared + 1) * (_values_in_set_texts([action]) + 1) for action in actions) > MOST + len(actions):
+        raise _set_text_too_large()
 
 
-def _values(parts: Iterable[Any]) -> int:
+def _values_in_set_texts(parts: Iterable[Any]) -> int:
     """Count the strings and numbers within objects and lists."""
     count, level = 0, list(parts)
     while level:
@@ -92,14 +92,14 @@ def _values(parts: Iterable[Any]) -> int:
     return count
 
 
-def _too_large() -> InvalidInput:
+def _set_text_too_large() -> InvalidInput:
     return InvalidInput(
         f"context: found more than {MOST:,} features, including products of shared and action features;"
         " expected fewer features or fewer actions"
     )
 
 
-def check_depth(context: Any) -> None:
+def check_set_text_depth(context: Any) -> None:
     """Reject objects and lists nested deeper than the kernels read: some readers are recursive."""
     level: list[Any] = [context]
     for _ in range(_core.DEEPEST_JSON):
@@ -110,11 +110,11 @@ def check_depth(context: Any) -> None:
     raise InvalidInput(f"context: found more than {_core.DEEPEST_JSON} nested objects or lists, expected fewer")
 
 
-def _refuse(name: str) -> float:
+def _refuse_set_text(name: str) -> float:
     raise ValueError(f"{name} is not a number in JSON")
 
 
-def _uniform() -> Decider:
+def _uniform_for_set_text() -> Decider:
     """Return the uniform policy, used before anything is learned."""
     features = Hashed()
     encoder = Encoder(DICTIONARIES, items=True, hashed=features.encoding)

@@ -17,14 +17,14 @@ _TYPES = (np.int8, np.uint8, np.int16, np.uint16, np.int32)
 
 
 def shortened(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return shortened arrays; `lengthened` restores them. The header lists the changed ones."""
+    """Return shortened arrays; `restored_from_shortened` restores them. The header lists the changed ones."""
     short, how = dict(arrays), dict[str, str]()
     for name, array in arrays.items():
         made = None
         if name.endswith(".params"):
-            made, how[name] = _smallest(array * GRID), "grid"
+            made, how[name] = _shortest_integers(array * GRID), "grid"
         elif name.endswith(".seen.feature") and len(array) > 2 and (np.diff(array[1:]) > 0).all():
-            made, how[name] = _smallest(np.diff(array, prepend=0)), "differences"
+            made, how[name] = _shortest_integers(np.diff(array, prepend=0)), "differences"
         if made is None:
             how.pop(name, None)
         else:
@@ -32,14 +32,14 @@ def shortened(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[st
     return ({**header, "short": how} if how else header), short
 
 
-def lengthened(header: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Array]:
+def restored_from_shortened(header: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Array]:
     made = dict(arrays)
     for name, how in header.get("short", {}).items():
         made[name] = arrays[name] / GRID if how == "grid" else np.cumsum(arrays[name], dtype=np.int64).astype(np.int32)
     return made
 
 
-def _smallest(array: Array) -> Array | None:
+def _shortest_integers(array: Array) -> Array | None:
     """Return the integers in the smallest type; None if they are not integers or too large."""
     for kind in _TYPES:
         ends = np.iinfo(kind)

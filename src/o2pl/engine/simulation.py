@@ -11,7 +11,7 @@ import numpy as np
 from o2pl import _core
 from o2pl.data.interactions import Interactions
 from o2pl.engine.item_memory import entry_has_ids
-from o2pl.engine.member import STRETCH
+from o2pl.engine.member import BLOCK_ROWS
 from o2pl.engine.schedules import Exact
 from o2pl.kernels.finite import FiniteValue
 from o2pl.kernels.registry import features_for_registered
@@ -41,10 +41,10 @@ def simulate(engine: Engine, contexts: Any, rewards: Rewards) -> Interactions:
     with engine.lock, one_blas_thread(math.inf):
         start, done, by_id = len(log), 0, entry_has_ids(contexts)  # every reward moves its item
         log.reserve(len(contexts))
-        if run_finite(engine, contexts, rewards.table):
+        if simulate_finite(engine, contexts, rewards.table):
             return log[start:]
         while done < len(contexts):
-            some = min(len(contexts) - done, engine.checkpoint - len(log), 1 if by_id else STRETCH)
+            some = min(len(contexts) - done, engine.checkpoint - len(log), 1 if by_id else BLOCK_ROWS)
             stretch = contexts[done : done + some]
             actions, propensities = engine.sample(stretch, engine.stream.take(some))
             try:
@@ -60,7 +60,7 @@ def simulate(engine: Engine, contexts: Any, rewards: Rewards) -> Interactions:
         return log[start:]
 
 
-def run_finite(engine: Engine, contexts: Any, table: Floats | None) -> bool:
+def simulate_finite(engine: Engine, contexts: Any, table: Floats | None) -> bool:
     """Simulate the rounds like `simulate`. Returns False, and does nothing, if the parts are not supported."""
     spec, policy = engine.spec, engine.spec.policies[0]
     if len(spec.policies) > 1 or not isinstance(policy, FinitePolicies):
@@ -93,5 +93,5 @@ def run_finite(engine: Engine, contexts: Any, table: Floats | None) -> bool:
         member.effort += (solves, solves * policy.size)
     member.params, member.function = params, function
     member.seen.observe(engine.log.columns)
-    engine.settle(len(engine.log), [member])
+    engine.finish_learning(len(engine.log), [member])
     return True

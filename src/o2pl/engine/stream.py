@@ -40,17 +40,17 @@ class UniformStream(_core.Uniforms):
     def of_worker(self, worker: int) -> UniformStream:
         """Return the sequence of a copy with this number: another one for every number, fixed by this sequence."""
         state = self.state()
-        entropy = [*_integers(state["before"]), state["used"]]
+        entropy = [*_stream_integers(state["before"]), state["used"]]
         return UniformStream(np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(_WORKERS, worker))))
 
     def __reduce__(self) -> Any:
         return UniformStream.restore, (self.state(),)
 
 
-def _integers(state: Any) -> list[int]:
+def _stream_integers(state: Any) -> list[int]:
     """Return all non-negative integers of a generator's state, in order."""
     if isinstance(state, dict):
-        return [number for value in state.values() for number in _integers(value)]
+        return [number for value in state.values() for number in _stream_integers(value)]
     if isinstance(state, np.ndarray):
         return [int(number) for number in state.reshape(-1)]
     return [int(state)] if isinstance(state, int | np.integer) else []

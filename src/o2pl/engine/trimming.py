@@ -8,7 +8,7 @@ from o2pl.engine.mean_reward import MeanReward
 from o2pl.errors import InvalidInput
 
 
-def drop_rows(engine: Engine, count: int) -> None:
+def trim_rows(engine: Engine, count: int) -> None:
     """Drop the first `count` rows of the log. What was learned stays; rows are counted from the new start.
 
     Rows that a member still learns from cannot be dropped: its schedule must have a window or a half-life.

@@ -25,9 +25,9 @@ import numpy as np
 from o2pl import _core
 from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log
-from o2pl.engine.member import STRETCH
+from o2pl.engine.member import BLOCK_ROWS
+from o2pl.engine.member_weights import predicted_log_odds
 from o2pl.engine.spec import Spec
-from o2pl.engine.union import predicted_log_odds
 from o2pl.features.user_items import UserItems, item_inputs
 from o2pl.policies.sampling import BY_EXCESS
 from o2pl.protocols import FeatureMap, Floats
@@ -87,7 +87,7 @@ def _look_at_new_rows(engine: Engine, sums: _core.Curvature, n: int, weights: Fl
     """weights: of rows from `first` on; None: one each."""
     while 0 <= sums.rows < n:
         start = sums.rows
-        rows = engine.log[start : min(start + STRETCH, n)]
+        rows = engine.log[start : min(start + BLOCK_ROWS, n)]
         h = _core.mean_curvature(predicted_log_odds(engine.present, engine.decider, rows), engine.weights)
         _add(engine, sums, rows, h if weights is None else h * weights[start - first :][: len(rows)])
 

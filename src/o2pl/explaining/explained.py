@@ -57,7 +57,7 @@ def explained_labels(engine: Engine) -> list[str]:
         if isinstance(state.objective, Outcome):
             kind = ", competing actions" if state.objective.competing else ", independent actions"
         name = member_name_in_explanation(acting) + kind
-        if name in found and isinstance(state.objective, Outcome) and not state.watches:
+        if name in found and isinstance(state.objective, Outcome) and not state.is_monitor:
             name += f", L2 {state.objective.l2:g}"
-        found.append(name + (", last rows" if state.watches else ""))
+        found.append(name + (", last rows" if state.is_monitor else ""))
     return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from o2pl.data.action_names import Names, check_names
 from o2pl.engine.engine import Engine
-from o2pl.engine.offline import continue_on
+from o2pl.engine.offline import continue_offline
 from o2pl.errors import InvalidInput, nearest
 from o2pl.policies import Softmax, SparseSoftmax
 from o2pl.protocols import Floats
@@ -92,8 +92,8 @@ def _grown_action_set(learner: DiscreteEstimator, before: Engine, names: Names) 
             if learner.n_actions_ == known[-1]:
                 raise InvalidInput(f"policy: found one of {known[-1]} actions, expected one that is given by its name")
             for member in engine.members:
-                member.added = len(before.log) - (0 if member.watches else before.base)
-            continue_on(engine, before.log.columns, before)
+                member.added = len(before.log) - (0 if member.is_monitor else before.base)
+            continue_offline(engine, before.log.columns, before)
         except ValueError:
             learner.n_actions, learner.actions, learner.n_actions_ = known
             raise

@@ -20,7 +20,7 @@ from o2pl.encode.encoder import encoder_makes_new_rows
 from o2pl.engine.decider import Decider
 from o2pl.engine.engine import Engine
 from o2pl.engine.member import Member
-from o2pl.engine.offline import imitate, learn_offline
+from o2pl.engine.offline import imitate_offline, learn_offline
 from o2pl.engine.refreshing import refresh
 from o2pl.engine.simulation import Rewards, simulate
 from o2pl.errors import InvalidInput
@@ -200,7 +200,7 @@ class BanditEstimator(RoundByRound, ABC):
         engine = self._engine or self._make_engine(encoder, batch.n_actions, batch.action_names)
         engine.extend(batch)
         if len(engine.log) == len(batch):
-            imitate(engine)
+            imitate_offline(engine)
         if at_most is None:
             engine.learn()
         else:

@@ -26,7 +26,7 @@ from o2pl.encode import Encoder
 from o2pl.encode.schema import schema_has_new_words, schema_has_texts
 from o2pl.engine.change import Change
 from o2pl.engine.engine import Engine
-from o2pl.engine.lists import decide_offer, slot_propensities, slot_rewards
+from o2pl.engine.lists import decide_offer, list_propensities, list_rewards
 from o2pl.engine.member import Member
 from o2pl.engine.schedules import Schedule, as_schedule
 from o2pl.engine.simulation import Rewards
@@ -124,10 +124,10 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         if isinstance(given, ListDecision) or listed_decision_ids(given):
             rewards = actions if rewards is None else rewards
             slots = list(given.decisions) if isinstance(given, ListDecision) else listed_decision_ids(given) or []
-            told = slot_rewards(rewards, len(slots))
+            told = list_rewards(rewards, len(slots))
             return [self._decided(slot, reward, None) for slot, reward in zip(slots, told, strict=True)]
-        told = slot_rewards(rewards, len(actions))
-        offer, likely = offer_of(given), slot_propensities(propensities, len(actions))
+        told = list_rewards(rewards, len(actions))
+        offer, likely = offer_of(given), list_propensities(propensities, len(actions))
         encoder, made = self._encoder_of([offer]), []
         for slot, (action, reward, propensity) in enumerate(zip(actions, told, likely, strict=True)):
             left = offer.without(actions[:slot], slot)

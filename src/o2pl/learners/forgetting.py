@@ -8,7 +8,7 @@ import numpy as np
 
 from o2pl.data.decisions import Decision, ListDecision, check_decision_ids, decision_id_of, listed_decision_ids
 from o2pl.data.many_decisions import Decisions
-from o2pl.engine.offline import continue_on
+from o2pl.engine.offline import continue_offline
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Ints
 
@@ -34,7 +34,7 @@ def forget(learner: BanditEstimator, given: Any) -> int:
         if gone.any():
             before.encoder.forget_names()
             engine = learner._make_engine(before.encoder, before.log.n_actions, before.log.action_names)
-            continue_on(engine, rows[np.flatnonzero(~gone)], before, ~gone)
+            continue_offline(engine, rows[np.flatnonzero(~gone)], before, ~gone)
             learner._adopt(engine)
     return int(gone.sum()) + len(waiting)
 

@@ -22,7 +22,7 @@ from o2pl.data.many_decisions import Decisions
 from o2pl.data.offers import Offer
 from o2pl.encode import Encoder
 from o2pl.engine.engine import Engine
-from o2pl.engine.many import append_many, check_once, decide_many
+from o2pl.engine.many import append_many, check_many_once, decide_many
 from o2pl.engine.pending import PENDING
 from o2pl.errors import InvalidInput
 from o2pl.learners.learned import Learned
@@ -208,7 +208,7 @@ class RoundByRound(Learned, ABC):
         numbers, told = check_decision_ids(decisions), check_column("reward", rewards, np.float64)
         check_lengths(ids=numbers, rewards=told)
         numbers, told = numbers[~np.isnan(told)], told[~np.isnan(told)]
-        check_once(numbers)
+        check_many_once(numbers)
         found = engine.pending.batch_of(numbers)
         if found is not None:
             return self.update_many(found, told)

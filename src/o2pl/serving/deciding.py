@@ -16,7 +16,7 @@ import numpy as np
 from o2pl._core import draw_one
 from o2pl.encode import Encoder
 from o2pl.engine.decider import Decider
-from o2pl.engine.set_texts import SetTexts, check_depth
+from o2pl.engine.set_texts import SetTexts, check_set_text_depth
 from o2pl.errors import InvalidInput
 from o2pl.features.hashing import Hashed
 from o2pl.policies.cells import Cells
@@ -113,7 +113,7 @@ class Acting:
     def fixed(self, text: bytes, uniform: float, allowed: Sequence[int] | None = None) -> Drawn:
         """Decide among the actions of the settings. allowed: indices of the allowed ones; None: all."""
         context, K = _parsed(text), len(self.settings.actions)
-        check_depth(context)
+        check_set_text_depth(context)
         if self.decider is None:
             self._encoder.encode_one(context)  # rejects contexts that could not be learned from
             left = K if allowed is None else len(allowed)

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import func, select
 
-from o2pl.engine.trimming import drop_rows
+from o2pl.engine.trimming import trim_rows
 from o2pl.errors import InvalidInput
 from o2pl.learners import load
 from o2pl.serving import cuts, imports, reads, versions
@@ -289,7 +289,7 @@ def absorb(application: Application, learner: Any, found: Any) -> None:
         return
     engine = learner._engine
     if application.kind is not Kind.CONTINUOUS and len(engine.log) > _SPARE * HISTORY:
-        drop_rows(engine, len(engine.log) - HISTORY)
+        trim_rows(engine, len(engine.log) - HISTORY)
 
 
 def batch(store: Store, application_id: int, after: int, cut: Cut) -> Any:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from o2pl import _core
 from o2pl._core import played_log_odds, prediction_sums
 from o2pl.data.interactions import Interactions
+from o2pl.engine.change import Watch
 from o2pl.engine.decider import Decider
-from o2pl.engine.member import STRETCH, MemberState
-from o2pl.objectives.outcome import outcome_log_likelihoods
+from o2pl.engine.member import BLOCK_ROWS, MemberState
+from o2pl.objectives.outcome import Outcome, outcome_log_likelihoods
+from o2pl.objectives.terms import Totals
 from o2pl.objectives.weights import policy_weights
 from o2pl.policies.sampling import FAR
 from o2pl.protocols import Floats
 
+if TYPE_CHECKING:
+    from o2pl.engine.engine import Engine
+
 _ALONE = np.ones(1)
 _NEWTON_STEPS = 20  # each of at most 1 in the level, .5 in the slope
+_CALIBRATION_ROWS = 2000  # rows for calibrating a member without an outcome model
 _RIDGE = 1e-3  # for constant rewards, which have no finite level
 
 
@@ -33,9 +40,9 @@ def progressive_gains(likelihoods: Floats, rows: Interactions, alpha: float, bas
 def progressive_evidence(members: Sequence[MemberState], decider: Decider, rows: Interactions) -> Floats:
     """Return the log-likelihood of these rows' rewards under each member's current predictions. [M]"""
     total = np.zeros(len(members))
-    for start in range(0, len(rows), STRETCH):
-        some = rows[start : start + STRETCH]
-        total += evidence(predicted_log_odds(members, decider, some), -some.losses, some.effective_weights)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        some = rows[start : start + BLOCK_ROWS]
+        total += member_evidence(predicted_log_odds(members, decider, some), -some.losses, some.effective_weights)
     return total
 
 
@@ -51,12 +58,12 @@ def predicted_log_odds(members: Sequence[MemberState], decider: Decider, rows: I
     played_log_odds(scores, offsets, actions, competing, tau, out)
     for own, member in zip(out, members, strict=True):
         if not member.objective.extra:
-            level, slope = member.heard
+            level, slope = member.calibration
             own[:] = level + slope * np.clip(own, -FAR, FAR)
     return out
 
 
-def calibrated(z: Floats, rewards: Floats) -> tuple[float, float]:
+def calibrated_member(z: Floats, rewards: Floats) -> tuple[float, float]:
     """Calibrate log-odds as reward predictions: level c and slope s, arg min Σ CE(r, σ(c + s z)) + (s - 1)²/2.
 
     Policies that were not fitted to rewards are weighted through it: a sharp policy is not certain of a reward.
@@ -73,7 +80,7 @@ def calibrated(z: Floats, rewards: Floats) -> tuple[float, float]:
     return float(c), float(s)
 
 
-def evidence(z: Floats, rewards: Floats, weights: Floats | None = None) -> Floats:
+def member_evidence(z: Floats, rewards: Floats, weights: Floats | None = None) -> Floats:
     """Return the log-likelihood of rewards under the members' predicted log-odds. z [M, n]; weights: of the rows"""
     if weights is not None:
         return np.asarray(outcome_log_likelihoods(z, rewards) @ weights)
@@ -82,8 +89,51 @@ def evidence(z: Floats, rewards: Floats, weights: Floats | None = None) -> Float
     return np.asarray(sums[0])
 
 
-def shares(gains: Floats, rate: float) -> Floats:
+def member_shares(gains: Floats, rate: float) -> Floats:
     """Return exponential weights in [0, 1] that sum to 1."""
     if len(gains) == 1:
         return _ALONE
     return _core.exponential_weights(gains, rate)
+
+
+def weigh_members(engine: Engine, rows: Interactions, watching: bool) -> tuple[Floats, bool]:
+    """Return the members' gains with how well each predicted new rows before learning from them.
+
+    Also returns whether these rows show a change.
+    """
+    gains, objective, new = engine.gains, engine.spec.objective, rows[engine.learned :]
+    if len(gains) == 1 or not len(new):
+        return gains, False
+    if isinstance(objective, Outcome):
+        if engine.watch is not None and watching:
+            return _weigh_watched_members(engine, new, engine.watch)
+        return gains + progressive_evidence(engine.present, engine.decider, new), False
+    alpha, baseline = objective.alpha(len(rows)), objective.level_of(Totals.of(rows))
+    for start in range(0, len(new), BLOCK_ROWS):
+        some = new[start : start + BLOCK_ROWS]
+        likelihoods = engine.decider.member_likelihoods(some.contexts, some.actions)
+        gains = gains + progressive_gains(likelihoods, some, alpha, baseline)
+    return gains, False
+
+
+def _weigh_watched_members(engine: Engine, new: Interactions, watch: Watch) -> tuple[Floats, bool]:
+    gains = engine.gains
+    for start in range(0, len(new), BLOCK_ROWS):
+        some = new[start : start + BLOCK_ROWS]
+        z, rewards = predicted_log_odds(engine.present, engine.decider, some), -some.losses
+        gains = gains + member_evidence(z, rewards, some.effective_weights)
+        if watch.observe_blocks(z, rewards, engine.learned + start):
+            return gains, True
+    return gains, False
+
+
+def calibrate_members(engine: Engine, members: Sequence[MemberState]) -> None:
+    """Calibrate members without an outcome model, after learning: relate their scores to the last rewards."""
+    for member in members:
+        member.calibration = (0.0, 1.0)
+    if not members:
+        return
+    rows = engine.log[max(engine.base, engine.learned - _CALIBRATION_ROWS) : engine.learned].thinned()
+    for member, z in zip(engine.present, predicted_log_odds(engine.present, engine.decider, rows), strict=True):
+        if any(member is each for each in members):
+            member.calibration = calibrated_member(z, -rows.losses)

@@ -8,13 +8,13 @@ import pytest
 import o2pl
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import QUADRATIC
-from o2pl.engine.union import evidence, predicted_log_odds, progressive_gains, shares
+from o2pl.engine.member_weights import member_evidence, member_shares, predicted_log_odds, progressive_gains
 
 
 def weights_of(learner: Any) -> Any:
     """Those that the union acts with."""
     engine = learner._engine
-    return shares(engine.gains, engine.spec.objective.rate(engine.learned))
+    return member_shares(engine.gains, engine.spec.objective.rate(engine.learned))
 
 
 def test_gains_are_clipped_importance_weighted_and_centred() -> None:
@@ -55,8 +55,8 @@ def test_a_prediction_of_the_played_action_needs_no_other(kind: str, monkeypatch
 def test_shares_are_exponential_weights() -> None:
     for rate in (0.1, 1.0):
         expected = [1 / (1 + np.exp(2 * rate)), 1 / (1 + np.exp(-2 * rate))]
-        np.testing.assert_allclose(shares(np.array([0.0, 2.0]), rate), expected)
-    np.testing.assert_allclose(shares(np.array([-1e4, 1e4]), 1.0), [0, 1])
+        np.testing.assert_allclose(member_shares(np.array([0.0, 2.0]), rate), expected)
+    np.testing.assert_allclose(member_shares(np.array([-1e4, 1e4]), 1.0), [0, 1])
 
 
 def test_the_member_that_can_tell_the_actions_apart_takes_over() -> None:
@@ -106,8 +106,8 @@ def test_the_first_member_cannot_join_later() -> None:
 def test_rows_with_weights_are_rows_that_come_again() -> None:
     g = np.random.default_rng(0)
     z, rewards, times = g.normal(size=(3, 40)) * 3, g.random(40), g.integers(1, 4, 40)
-    repeated = evidence(np.repeat(z, times, axis=1), np.repeat(rewards, times))
-    np.testing.assert_allclose(evidence(z, rewards, times * 1.0), repeated, rtol=1e-12)
+    repeated = member_evidence(np.repeat(z, times, axis=1), np.repeat(rewards, times))
+    np.testing.assert_allclose(member_evidence(z, rewards, times * 1.0), repeated, rtol=1e-12)
     likelihoods = g.random((3, 40))
     log = o2pl.Interactions(np.zeros((40, 1)), g.integers(2, size=40), rewards, g.uniform(0.2, 1, 40), (0, 1), 2)
     weighted = log.changed(row_weights=times)
