@@ -48,7 +48,7 @@ def acts_and_learns() -> None:
 
 
 def every_command_has_its_help() -> None:
-    names = list(typer.main.get_group(app).commands)  # type: ignore[attr-defined]
+    names = list(typer.main.get_group(app).commands)
     assert {"fit", "evaluate", "demo"} <= set(names)
     for arguments in (["--help"], ["--version"], *([name, "--help"] for name in names)):
         done = CliRunner().invoke(app, arguments)

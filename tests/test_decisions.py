@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def test_a_decision_unpacks_to_two_and_has_an_id() -> None:
 
 
 @pytest.mark.parametrize("again", [lambda d: pickle.loads(pickle.dumps(d)), copy.copy, copy.deepcopy])
-def test_a_copy_is_the_same_decision(again) -> None:
+def test_a_copy_is_the_same_decision(again: Any) -> None:
     decision = Decision(1, 0.5).keep({"age": 3})
     other = again(decision)
     assert other == decision

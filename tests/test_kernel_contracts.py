@@ -39,6 +39,7 @@ from o2pl.objectives.running_control import RunningControl
 from o2pl.oracles import Adam
 from o2pl.policies import ActionWise, FiniteClass, Gaussian, Softmax, SparseSoftmax, ThresholdClass
 from o2pl.policies.finite import FinitePolicies
+from o2pl.protocols import Array
 
 FULL = os.environ.get("O2PL_CONTRACTS") == "full"
 K = 3
@@ -123,8 +124,9 @@ def raw_log(case: Case, n: int, drift: bool, seed: int = 0) -> tuple[Any, Any, A
     """Contexts as users hand them over, actions, rewards and propensities. With `drift` rewards reverse half way."""
     generator = np.random.default_rng(seed)
     x = generator.normal(size=(n, 3)).astype(np.float32)
-    actions, propensities = generator.integers(2, size=n), generator.uniform(0.1, 0.9, size=n)
-    played = x[np.arange(n), actions]
+    actions: Array = generator.integers(2, size=n)
+    propensities = generator.uniform(0.1, 0.9, size=n)
+    played: Array = x[np.arange(n), actions]
     contexts: Any = x
     if isinstance(case.policy, Gaussian):
         actions = 0.3 + 0.8 * generator.normal(size=n)

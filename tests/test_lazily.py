@@ -15,7 +15,7 @@ from o2pl.lazily import lazily_imported
 
 @pytest.mark.parametrize("package", [o2pl, formats, fitting])
 def test_every_public_name_is_found(package: object) -> None:
-    names = package.__all__  # type: ignore[attr-defined]
+    names = package.__all__
     assert set(names) <= set(dir(package))
     assert [name for name in names if getattr(package, name, None) is None] == []
 
@@ -42,9 +42,9 @@ def test_scipy_waits_for_the_first_learning() -> None:
 @pytest.mark.parametrize("package", [o2pl, formats, fitting, simulation])
 def test_no_name_is_also_a_module(package: object) -> None:
     """Whoever imports the module would put it in the place of the name."""
-    (folder,) = package.__path__  # type: ignore[attr-defined]
+    (folder,) = package.__path__
     modules = {each.name for each in pkgutil.iter_modules([folder])}
-    assert modules.isdisjoint(package.__all__)  # type: ignore[attr-defined]
+    assert modules.isdisjoint(package.__all__)
 
 
 def test_a_name_that_is_also_a_module_is_refused() -> None:

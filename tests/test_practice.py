@@ -6,6 +6,7 @@ import multiprocessing
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -154,7 +155,7 @@ def test_a_csv_log_with_wrong_then_right_propensities(tmp_path: Path) -> None:
     table.assign(propensity=0.5).to_csv(tmp_path / "wrong.csv", index=False)
     table.assign(propensity=right).to_csv(tmp_path / "right.csv", index=False)
 
-    def younger_than_35(people):
+    def younger_than_35(people: Any) -> Any:
         return np.where(np.asarray(people)[:, 0] < 35, "sport", "news")
 
     wrong = o2pl.evaluate(o2pl.read_log(tmp_path / "wrong.csv"), younger_than_35, baseline="logged")
@@ -298,10 +299,10 @@ def test_a_warm_start_from_history() -> None:
 
 
 def test_an_any_time_gate_against_todays_rule() -> None:
-    def today(contexts):
+    def today(contexts: Any) -> Any:
         return np.where(contexts[:, 0] < 20, "news", "sport")
 
-    def is_better(learner):  # the one line
+    def is_better(learner: Any) -> Any:  # the one line
         return o2pl.evaluate(learner, "logged", baseline=today, at_any_time=True).safe_to_deploy()
 
     def after(rounds: int, exploration: float) -> o2pl.Bandit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -158,7 +159,8 @@ def test_no_context() -> None:
         decision = machine.act()
         machine.update(decision, float(generator.random() < pays[decision.action]))
     assert (machine.log_.actions[-500:] == 2).mean() > 0.9
-    for nothing in (None, {}, []):
+    nothings: list[Any] = [None, {}, []]
+    for nothing in nothings:
         assert 0 < machine.act(nothing).propensity <= 1
 
 
@@ -272,10 +274,10 @@ def test_todays_rule_on_a_frame() -> None:
     bought = (generator.random(2000) < np.where((shown == "sport") == (visits["age"] < 45), 0.6, 0.3)).astype(float)
     log = o2pl.Interactions(visits, shown, bought, np.full(2000, 0.5), reward_range=(0, 1))
 
-    def by_row(rows):
+    def by_row(rows: Any) -> Any:
         return ["sport" if row["age"] < 45 else "news" for row in rows]
 
-    def by_column(people):
+    def by_column(people: Any) -> Any:
         sport = (np.asarray(people["age"]) < 45).astype(float)
         return np.stack([1 - sport, sport], axis=1)  # news, sport
 

@@ -18,7 +18,7 @@ def test_every_part_is_done_once_with_one_blas_thread_and_it_is_given_back() -> 
     before = blas_threads()
     for parts in (0, 1, 2, 9):
         done: list[tuple[int, set[int]]] = []
-        threads.in_threads(lambda part, done=done: done.append((part, blas_threads())), parts)  # type: ignore[misc]
+        threads.in_threads(lambda part, done=done: done.append((part, blas_threads())), parts)
         assert sorted(part for part, _ in done) == list(range(parts))
         assert all(seen == {1} for _, seen in done)
     assert blas_threads() == before
@@ -51,10 +51,10 @@ def test_work_ahead_comes_in_order(count: int, items: int, monkeypatch: pytest.M
 def test_work_ahead_takes_few_items_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_given_threads", lambda: 2)
     taken: list[int] = []
-    found = threads.ahead_in_threads(lambda item: item, (taken.append(item) or item for item in range(100)))  # type: ignore[func-returns-value]
+    found = threads.ahead_in_threads(lambda item: item, (taken.append(item) or item for item in range(100)))
     assert next(found) == 0
     assert len(taken) <= 4
-    found.close()  # type: ignore[attr-defined]
+    found.close()
 
 
 @pytest.mark.parametrize("source", [False, True], ids=["work", "items"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from o2pl_reproduction.claims.study import Study
@@ -9,7 +11,7 @@ from o2pl_reproduction.claims.study import Study
 
 def rows_of(study: Study, values: dict[str, float], seeds: int = 6, rounds: int = 9) -> pa.Table:
     """Rows as a run would write them: every learner is worth `values` (or .5), a little more in each later seed."""
-    made = []
+    made: list[Any] = []
     for seed in range(seeds):
         for cell in study.experiment.cells(None):
             world, learner = cell.world["name"], cell.learner["name"]

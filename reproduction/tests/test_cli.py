@@ -36,7 +36,7 @@ def call(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(each) for each in arguments])
 
 
-def test_help():
+def test_help() -> None:
     for command in ("list", "run", "reproduce", "report"):
         assert command in call("--help").output
         assert call(command, "--help").exit_code == 0
@@ -46,7 +46,7 @@ def test_help():
     assert "o2pl-reproduction run wheel/17" in text
 
 
-def test_list_names_every_experiment_and_shows_one_in_full():
+def test_list_names_every_experiment_and_shows_one_in_full() -> None:
     text = call("list").output
     for experiment in EXPERIMENTS.values():
         assert experiment.name in text
@@ -63,7 +63,7 @@ def test_list_names_every_experiment_and_shows_one_in_full():
     assert "experiment: found 'whel', expected 'wheel'" in call("list", "whel").stderr
 
 
-def test_run_and_again(tmp_path: Path):
+def test_run_and_again(tmp_path: Path) -> None:
     first = call("run", "classification", *SMALL, "--out", tmp_path)
     assert first.exit_code == 0, first.output
     assert "classification: 4 units to compute" in first.stderr
@@ -85,7 +85,7 @@ def test_run_and_again(tmp_path: Path):
     assert results(tmp_path, "classification/43").equals(rows.slice(45))
 
 
-def test_a_failed_unit_is_told_and_the_exit_status_says_so(tmp_path: Path):
+def test_a_failed_unit_is_told_and_the_exit_status_says_so(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "9_broken.parquet").write_bytes(b"not Parquet at all")
@@ -113,7 +113,7 @@ def test_a_failed_unit_is_told_and_the_exit_status_says_so(tmp_path: Path):
         (["wheel", "--data", "nowhere"], "data: found no folder 'nowhere'"),
     ],
 )
-def test_what_is_mistyped_is_answered_in_one_line(tmp_path: Path, arguments: list[str], message: str):
+def test_what_is_mistyped_is_answered_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
     result = call("run", *arguments, "--out", tmp_path)
     assert result.exit_code == 2
     assert message in result.stderr
@@ -121,7 +121,7 @@ def test_what_is_mistyped_is_answered_in_one_line(tmp_path: Path, arguments: lis
     assert result.stdout == ""
 
 
-def test_interrupted_it_says_how_to_go_on(tmp_path: Path):
+def test_interrupted_it_says_how_to_go_on(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ each_experiment = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), id
 
 
 @each_experiment
-def test_every_experiment_is_whole(experiment: Experiment):
+def test_every_experiment_is_whole(experiment: Experiment) -> None:
     cells = experiment.cells(None)
     assert experiment.headline in experiment.columns
     assert "quick" in experiment.sizes
@@ -40,7 +41,7 @@ def test_every_experiment_is_whole(experiment: Experiment):
 @pytest.mark.parametrize(
     "experiment", [each for each in EXPERIMENTS.values() if each.columns == COLUMNS], ids=lambda each: each.name
 )
-def test_every_learner_of_every_comparison_runs(experiment: Experiment):
+def test_every_learner_of_every_comparison_runs(experiment: Experiment) -> None:
     options = Options(rounds=12, datasets=[experiment.cells(None)[0].world["name"]], seeds=[3])
     units = experiment.units(options)
     assert {unit.learner["name"] for unit in units} | set(experiment.left_out(options)) == {
@@ -53,7 +54,7 @@ def test_every_learner_of_every_comparison_runs(experiment: Experiment):
         assert np.isfinite(columns[experiment.headline]).all()
 
 
-def test_a_unit_is_what_a_plain_loop_makes_of_its_settings():
+def test_a_unit_is_what_a_plain_loop_makes_of_its_settings() -> None:
     (unit,) = CLASSIFICATION.units(Options(rounds=130, datasets=["iris"], learners=["o2pl-linear"], seeds=[4]))
     chance, choice = np.random.SeedSequence(4).spawn(2)
     rounds = WORLDS["iris"].sample(130, np.random.default_rng(chance))
@@ -73,11 +74,11 @@ def test_a_unit_is_what_a_plain_loop_makes_of_its_settings():
         assert (mean, regret) == pytest.approx(expected[int(at)])
 
 
-def test_all_learners_of_a_seed_meet_the_same_rounds(monkeypatch):
+def test_all_learners_of_a_seed_meet_the_same_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     met: dict[int, list[np.ndarray]] = {}
     play = units.play
 
-    def watched(learner, rounds):
+    def watched(learner: Any, rounds: int) -> Any:
         met[unit.seed].append(np.hstack([rounds.contexts, rounds.table]))
         return play(learner, rounds)
 
@@ -89,7 +90,7 @@ def test_all_learners_of_a_seed_meet_the_same_rounds(monkeypatch):
     assert not (met[0][0] == met[1][0]).all()
 
 
-def test_settings_hold_every_parameter_and_are_checked_where_they_are_used():
+def test_settings_hold_every_parameter_and_are_checked_where_they_are_used() -> None:
     unit = CLASSIFICATION.units(Options(rounds=5, datasets=["iris"], learners=["paper-replay"]))[0]
     params = unit.learner["params"]
     assert (params["penalty"], params["baseline"], params["schedule"]) == (0.1, None, "replay")
@@ -99,7 +100,7 @@ def test_settings_hold_every_parameter_and_are_checked_where_they_are_used():
         CLASSIFICATION.run(changed)
 
 
-def test_exploration_scales_with_the_rewards():
+def test_exploration_scales_with_the_rewards() -> None:
     alphas = {
         cell.learner["params"]["alpha"]
         for cell in (*WHEEL.cells(None), *CLASSIFICATION.cells(None))
@@ -109,7 +110,7 @@ def test_exploration_scales_with_the_rewards():
 
 
 @pytest.mark.parametrize("n", [1, 7, 99, 100, 101, 1797, 10_000])
-def test_checkpoints_are_rounds_in_order_and_end_at_the_last(n: int):
+def test_checkpoints_are_rounds_in_order_and_end_at_the_last(n: int) -> None:
     at = checkpoints_of_unit(n)
     assert at[-1] == n
     assert 1 <= at[0] <= max(1, -(-n // 100))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from o2pl.adapters.coba import CobaLearner
 from o2pl.errors import InvalidInput
 
 
-def play(learner, rounds, contexts, actions, reward):
+def play(learner: Any, rounds: int, contexts: Any, actions: Any, reward: Any) -> Any:
     paid = []
     for t in range(rounds):
         context, offered = contexts(t), actions(t)
@@ -23,7 +24,7 @@ def play(learner, rounds, contexts, actions, reward):
     return np.mean(paid[-rounds // 4 :])
 
 
-def test_rows_of_numbers_and_actions_that_are_names():
+def test_rows_of_numbers_and_actions_that_are_names() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     for names in (["a", "b"], [(1, 0), (0, 1)]):
@@ -37,7 +38,7 @@ def test_rows_of_numbers_and_actions_that_are_names():
         assert learner.params == {"family": "o2pl.Bandit", "random_state": 0}
 
 
-def test_words_dictionaries_and_no_context_at_all():
+def test_words_dictionaries_and_no_context_at_all() -> None:
     cities = ["Rome", "Oslo"]
     for make in (lambda t: (cities[t % 2], 1.5), lambda t: {"city": cities[t % 2]}):
         late = play(
@@ -48,11 +49,11 @@ def test_words_dictionaries_and_no_context_at_all():
     assert play(CobaLearner(random_state=0), 100, lambda t: None, lambda t: [1, 2, 3], lambda x, a: float(a == 2)) > 0.9
 
 
-def test_actions_with_features_change_from_round_to_round():
+def test_actions_with_features_change_from_round_to_round() -> None:
     rng = np.random.default_rng(0)
     offers = [[(float(v), 1.0) for v in rng.normal(size=rng.integers(2, 5))] for _ in range(300)]
 
-    def reward(context, action):
+    def reward(context: Any, action: Any) -> Any:
         return 1 / (1 + np.exp(-2 * action[0]))
 
     late = play(CobaLearner(random_state=0), 300, lambda t: {"user": "ann"}, lambda t: offers[t], reward)
@@ -61,7 +62,7 @@ def test_actions_with_features_change_from_round_to_round():
     assert possible > 0.6  # by chance 0.5
 
 
-def test_logged_actions_are_learned_from():
+def test_logged_actions_are_learned_from() -> None:
     rng = np.random.default_rng(0)
     learner = CobaLearner("O2PL", random_state=0, policy="linear")
     with pytest.raises(InvalidInput, match="before any set of actions"):
@@ -84,7 +85,7 @@ def test_logged_actions_are_learned_from():
 
 
 @pytest.mark.peers
-def test_inside_the_real_coba():
+def test_inside_the_real_coba() -> None:
     said = run_inside(
         "coba",
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.adapters.inside import run_inside
@@ -11,7 +13,7 @@ from o2pl.adapters.obp import OBPLearner
 from o2pl.errors import InvalidInput
 
 
-def feedback(n=900, seed=0):
+def feedback(n: int = 900, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     context, action, position = rng.normal(size=(n, 3)), rng.integers(3, size=n), rng.integers(2, size=n)
     best = np.where(position == 0, context.argmax(axis=1), context.argmin(axis=1))
@@ -19,7 +21,7 @@ def feedback(n=900, seed=0):
     return context, action, reward, np.full(n, 1 / 3), position
 
 
-def test_one_learner_for_each_position():
+def test_one_learner_for_each_position() -> None:
     context, action, reward, pscore, position = feedback()
     mine = o2pl.Bandit(policy="linear", random_state=0)
     learner = OBPLearner(3, len_list=2, learner=mine).fit(context, action, reward, pscore, position)
@@ -35,7 +37,7 @@ def test_one_learner_for_each_position():
     assert mine._engine is None  # the one that was given has seen nothing
 
 
-def test_without_positions_and_propensities():
+def test_without_positions_and_propensities() -> None:
     context, action, reward, *_ = feedback()
     learner = OBPLearner(3).fit(context, action, reward)
     assert learner.predict(context[:5]).shape == (5, 3, 1)
@@ -50,7 +52,7 @@ def test_without_positions_and_propensities():
 
 
 @pytest.mark.peers
-def test_inside_the_real_obp():
+def test_inside_the_real_obp() -> None:
     said = run_inside(
         "obp",
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from o2pl.adapters.sklearn import LoggedPolicy, feedback
 
 
-def log(n=600, seed=0):
+def log(n: int = 600, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     actions, propensities = rng.integers(3, size=n), np.full(n, 1 / 3)
@@ -27,7 +29,7 @@ def log(n=600, seed=0):
     return X, feedback(actions, rewards, propensities)
 
 
-def test_a_grid_search_picks_what_an_estimate_on_held_out_rows_prefers():
+def test_a_grid_search_picks_what_an_estimate_on_held_out_rows_prefers() -> None:
     X, y = log()
     search = GridSearchCV(
         LoggedPolicy(o2pl.O2PL(3, random_state=0)), {"learner__policy": ["linear", "quadratic"]}, cv=3
@@ -39,7 +41,7 @@ def test_a_grid_search_picks_what_an_estimate_on_held_out_rows_prefers():
     np.testing.assert_allclose(search.predict_proba(fresh).sum(axis=1), 1)
 
 
-def test_pipelines_and_clones():
+def test_pipelines_and_clones() -> None:
     X, y = log()
     pipeline = make_pipeline(PolynomialFeatures(2), LoggedPolicy(o2pl.O2PL(3, policy="linear", random_state=0)))
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.75
@@ -52,7 +54,7 @@ def test_pipelines_and_clones():
     assert (twin.learner.penalty, policy.learner.penalty) == (0.2, 0.7)
 
 
-def test_the_score_is_the_estimate_that_evaluate_gives():
+def test_the_score_is_the_estimate_that_evaluate_gives() -> None:
     X, y = log()
     actions, rewards, propensities = y[:, 0].astype(int), y[:, 1], y[:, 2]
     fresh = o2pl.Interactions(X, actions, rewards, propensities, reward_range=(0, 1), n_actions=3)
@@ -64,7 +66,7 @@ def test_the_score_is_the_estimate_that_evaluate_gives():
     assert LoggedPolicy().fit(X, y).score(X, y) == pytest.approx(0.9, abs=0.1)  # Bandit
 
 
-def test_frames_and_real_valued_actions():
+def test_frames_and_real_valued_actions() -> None:
     pd = pytest.importorskip("pandas")
     X, y = log(200)
     frame = pd.DataFrame({"x": X[:, 0], "city": ["Rome", "Oslo"] * 100})
@@ -76,7 +78,7 @@ def test_frames_and_real_valued_actions():
     assert 0 < real.score(X, feedback(actions, np.exp(-(actions**2)), density)) < 1
 
 
-def test_actions_by_name():
+def test_actions_by_name() -> None:
     X, y = log(300)
     names = np.array(["loan", "card", "none"])[y[:, 0].astype(int)]
     named = feedback(names, y[:, 1], y[:, 2])
@@ -90,7 +92,7 @@ def test_actions_by_name():
         feedback(names, ["much"] * 300, y[:, 2])
 
 
-def test_what_is_wrong_is_said():
+def test_what_is_wrong_is_said() -> None:
     X, y = log(50)
     with pytest.raises(InvalidInput, match=r"y: found shape \(50,\), expected three columns"):
         LoggedPolicy().fit(X, y[:, 0])

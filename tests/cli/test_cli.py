@@ -18,14 +18,14 @@ def call(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(each) for each in arguments])
 
 
-def test_help_and_version():
+def test_help_and_version() -> None:
     assert call("--version").output == f"o2pl {o2pl.__version__}\n"
     for command in ("evaluate", "fit", "demo"):
         assert command in call("--help").output
         assert call(command, "--help").exit_code == 0
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_nothing_heavy() -> None:
     code = "import sys; from o2pl.cli import app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"scipy", "pyarrow", "sklearn", "matplotlib", "ray", "vowpalwabbit"}

@@ -172,7 +172,7 @@ def test_some_rows_are_the_rows(kind: str, rows: Any) -> None:
 
 def test_a_single_row_number_is_refused() -> None:
     with pytest.raises(InvalidInput, match="rows: found 3, expected a slice or an array of row numbers"):
-        made()[3]  # type: ignore[index]
+        made()[3]
 
 
 def test_a_changed_copy_is_checked_and_keeps_the_rest() -> None:

@@ -211,7 +211,8 @@ def test_copies_of_nested_dictionaries() -> None:
     assert list(found) == list(context)
     assert found["a"] is not context["a"]
     assert found["a"]["b"] is not context["a"]["b"]
-    for other in ({"a": [1]}, {"a": {"b": {1}}}, {"a": np.float64(1)}, [1], MappingProxyType({})):
+    others: list[Any] = [{"a": [1]}, {"a": {"b": {1}}}, {"a": np.float64(1)}, [1], MappingProxyType({})]
+    for other in others:
         assert _core.copied(other) is None
 
 

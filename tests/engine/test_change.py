@@ -20,6 +20,7 @@ from o2pl.engine.member import LINEAR, QUADRATIC
 from o2pl.features import Hashed, Standardise
 from o2pl.objectives import Outcome
 from o2pl.policies import ActionWise
+from o2pl.protocols import Floats
 
 K = 3
 SHORT = Change(memory=60, threshold=8.0)  # keeps 30 rows, blocks of 20, changes more than 120 rows apart
@@ -289,7 +290,7 @@ def test_the_monitor_reads_the_contexts_of_the_members_and_joins_in_order() -> N
 def test_bad_settings_are_refused() -> None:
     for wrong in ("always", 3, True):
         with pytest.raises(o2pl.InvalidInput, match=r'changes: found .*, expected "auto", a Change or None'):
-            Bandit(K, changes=wrong).act([1.0])  # type: ignore[arg-type]
+            Bandit(K, changes=wrong).act([1.0])
     with pytest.raises(o2pl.InvalidInput, match="memory: found 0"):
         Change(memory=0)
     with pytest.raises(o2pl.InvalidInput, match="threshold: found -1"):
@@ -340,7 +341,8 @@ def test_evidence_level_and_slope_are_those_of_the_equations() -> None:
 
 def test_a_slope_stays_within_its_limits() -> None:
     """A member that is surely wrong is turned by .1 a block, never beyond -1: it must remain visible."""
-    change, state, z = Change(memory=30, threshold=1e9), np.zeros((6, 1)), np.array([[3.0, -3.0] * 5])
+    state: Floats = np.zeros((6, 1))
+    change, z = Change(memory=30, threshold=1e9), np.array([[3.0, -3.0] * 5])
     slopes = []
     for _ in range(15):
         state = change.observe(state, z, np.array([0.0, 1.0] * 5))

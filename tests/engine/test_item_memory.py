@@ -114,8 +114,8 @@ def test_fixed_actions_without_some(exploration: Any) -> None:
     with pytest.raises(o2pl.InvalidInput, match="exclude: found 4"):
         learner.act(x[0], exclude=[4])
     named = Bandit(actions=["news", "sport", "art"], random_state=0)
-    drawn = {named.act(x[0], exclude="sport") for _ in range(50)}
-    assert drawn == {("news", 0.5), ("art", 0.5)}
+    taken = {named.act(x[0], exclude="sport") for _ in range(50)}
+    assert taken == {("news", 0.5), ("art", 0.5)}
     with pytest.raises(o2pl.InvalidInput, match="exclude: found 'sprot', expected 'sport'"):
         named.act(x[0], exclude=["sprot"])
     with pytest.raises(o2pl.InvalidInput, match=r"expected act\(user, items, slots=3\)"):

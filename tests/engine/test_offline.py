@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ def test_a_union_learns_from_half_before_it_learns_from_all(monkeypatch: pytest.
         rows = learner._checked(log, encoder=encoder)
         engine = learner._make_engine(encoder, 2)
         engine.extend(rows)
-        reached = []
+        reached: list[Any] = []
         monkeypatch.setattr(engine, "learn", lambda engine=engine, reached=reached, **how: (
             reached.append(len(engine.log)), type(engine).learn(engine, **how)
         ))  # fmt: skip

@@ -86,7 +86,7 @@ def test_while_rewards_are_from_0_to_1_that_is_the_range() -> None:
     for how in (loop, lambda learner, *rows: learner.run(rows).propensities.tolist()):
         given, none = Bandit(3, reward_range=(0, 1), random_state=1), Bandit(3, random_state=1)
         assert how(given, x, rewards) == how(none, x, rewards)
-        assert none._begun().scale.within  # type: ignore[union-attr]
+        assert none._begun().scale.within
         assert none.reward_range_ == given.reward_range_ == (0.0, 1.0)
         assert none.log_.reward_range == (0.0, 1.0)
 
@@ -282,9 +282,9 @@ def test_a_reward_beyond_a_given_range_is_an_error() -> None:
         learner.update(learner.act([1.0]), 5.0)
     for given in ((1, 0), "auto"):
         with pytest.raises(o2pl.InvalidInput, match="reward_range"):
-            Bandit(3, reward_range=given).act([1.0])  # type: ignore[arg-type]
+            Bandit(3, reward_range=given).act([1.0])
     with pytest.raises(o2pl.InvalidInput, match="reward_range: found None"):
-        o2pl.O2PL(3, reward_range=None).act([1.0])  # type: ignore[arg-type]
+        o2pl.O2PL(3, reward_range=None).act([1.0])
 
 
 def test_a_learner_with_a_given_range_has_no_scale() -> None:

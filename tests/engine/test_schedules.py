@@ -55,7 +55,7 @@ def test_a_replay_counts_its_steps() -> None:
 @pytest.mark.parametrize("limit", [{"window": 100}, {"half_life": 10.0}, {"window": 100, "half_life": 1e6}])
 def test_what_a_forgetting_schedule_learns_from(limit: dict[str, float]) -> None:
     """The last 100 rows, or ten half-lives; it waits as long as a history of the rows that count, by their weights."""
-    schedule = o2pl.Geometric(**limit)  # type: ignore[arg-type]
+    schedule = o2pl.Geometric(**limit)
     assert [schedule.start(n) for n in (0, 1, 99, 100, 101, 5000)] == [0, 0, 0, 0, 1, 4900]
     weights = schedule.weights(250)
     counting = 100 if weights is None else round(min(weights.sum(), 100))
@@ -78,7 +78,7 @@ def test_what_a_replay_learns_from() -> None:
 @pytest.mark.parametrize("bad", [{"window": 0}, {"window": 2.5}, {"half_life": 0.0}, {"growth": 0.5}])
 def test_bad_settings_are_named(bad: dict[str, float]) -> None:
     with pytest.raises(o2pl.InvalidInput, match=f"^{next(iter(bad))}: found"):
-        o2pl.Geometric(**bad)  # type: ignore[arg-type]
+        o2pl.Geometric(**bad)
 
 
 def test_more_steps_often_come_closer_to_solving_every_round_than_few_steps_seldom() -> None:

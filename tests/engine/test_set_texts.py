@@ -50,7 +50,7 @@ def test_texts_are_weighed_as_their_dictionaries(learned: Any) -> None:
             context = a_set(generator, size)
             found = texts.probabilities(json.dumps(context, ensure_ascii=escaped).encode(), size)
             np.testing.assert_allclose(found, plain(learned, context), rtol=1e-12)
-            spread = max(spread, np.ptp(found))
+            spread = max(spread, float(np.ptp(found)))
     assert spread > 0.2  # something was learned
 
 

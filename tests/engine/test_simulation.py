@@ -52,7 +52,7 @@ def test_a_run_is_the_loop(policy: Any, settings: dict[str, Any], monkeypatch: p
     assert ran.act(x[0]) == looped.act(x[0])
     monkeypatch.setattr(simulation, "simulate_finite", lambda *_: False)  # the engine's own loop
     plain.run((x, rewards))
-    (header, arrays), (its_header, its_arrays) = ran._engine.state(), plain._engine.state()  # type: ignore[union-attr]
+    (header, arrays), (its_header, its_arrays) = ran._engine.state(), plain._engine.state()
     assert header["checkpoints"] == its_header["checkpoints"]
     for name in its_arrays.keys() - {"log.ids"}:  # every decision has an id of its own
         np.testing.assert_array_equal(arrays[name], its_arrays[name])

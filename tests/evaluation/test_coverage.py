@@ -16,7 +16,7 @@ DELTA, RUNS, LEVEL = 0.1, 1000, 1e-3
 @pytest.mark.parametrize("method", SEQUENCE_METHODS)
 @pytest.mark.parametrize("world", KNOWN_MEANS)
 def test_a_sequence_misses_no_more_often_than_it_says(world: str, method: str) -> None:
-    missed = misses(world, method, runs=RUNS, rows=300, delta=DELTA)  # type: ignore[arg-type]
+    missed = misses(world, method, runs=RUNS, rows=300, delta=DELTA)
     assert not refutes(missed, RUNS, DELTA, LEVEL)
 
 
@@ -44,7 +44,7 @@ def test_running_averages_of_means_that_change_are_covered(method: str) -> None:
         total += values[:, t]
     truth = means.cumsum(axis=1) / np.arange(1, rows + 1)
     for row, true in zip(values, truth, strict=True):
-        lower, upper = confidence_sequence(row, DELTA, method=method, common=False)  # type: ignore[arg-type]
+        lower, upper = confidence_sequence(row, DELTA, method=method, common=False)
         missed += bool((lower > true).any() or (upper < true).any())
     assert not refutes(missed, RUNS, DELTA, LEVEL)
 

@@ -147,7 +147,7 @@ def test_pieces_in_any_order_agree_with_columns(name: str, cuts: list[int], orde
     columns = some_columns()
     edges = sorted([0, *cuts, 300])
     streams = [Stream(name, TUNING).add(columns.rows(slice(a, b))) for a, b in itertools.pairwise(edges)]
-    order.shuffle(streams)  # type: ignore[attr-defined]
+    order.shuffle(streams)
     first, *others = streams
     for other in others:
         first.merge(other)

@@ -99,9 +99,9 @@ def test_parts_give_the_interval_of_the_whole() -> None:
     added = parts[0]
     for one in parts[1:]:
         added = added.added(one)
-    one, two = ends_of_gains(found.sums, 0.05), ends_of_gains(added, 0.05)
-    np.testing.assert_allclose(one[:3], two[:3], atol=1e-9)
-    assert one.kind == two.kind == "normal, with skew"
+    whole, joined = ends_of_gains(found.sums, 0.05), ends_of_gains(added, 0.05)
+    np.testing.assert_allclose(whole[:3], joined[:3], atol=1e-9)
+    assert whole.kind == joined.kind == "normal, with skew"
 
 
 def test_the_running_interval_ends_where_the_bound_is() -> None:

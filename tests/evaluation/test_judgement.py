@@ -77,7 +77,7 @@ def _said(tree: ast.Module) -> Iterator[ast.Constant]:
 
 def test_verdicts_are_formed_in_one_file() -> None:
     found = {
-        f"{path.relative_to(PACKAGE)}, line {node.lineno}: {node.value}"
+        f"{path.relative_to(PACKAGE)}, line {node.lineno}: {node.value!s}"
         for path in PACKAGE.rglob("*.py")
         if path != Path(judgement.__file__) and path.relative_to(PACKAGE).parts[0] not in FACTS
         for node in _said(ast.parse(path.read_text("utf-8")))

@@ -104,8 +104,8 @@ def test_means_of_few_rewards_lean_on_all_actions_and_others_stand() -> None:
 
     often, rare = sums(1000, 300), sums(10, 2)
     found = regression_pooled_means([often, rare, sums(1000, 300), sums(1000, 320)], link)  # type: ignore[list-item]
-    np.testing.assert_array_equal(found[0], often.mean)  # type: ignore[attr-defined]
-    assert np.all(found[1] > rare.mean + 0.05)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(found[0], often.mean)
+    assert np.all(found[1] > rare.mean + 0.05)
     assert np.all(found[1] < 0.32)
 
 

@@ -50,7 +50,7 @@ def test_wrong_propensities_are_replaced_by_estimates_unless_asked_for() -> None
     assert asked.why_estimated == "as requested"
     assert evaluate(log_of(), policy).sensitivity is None
     with pytest.raises(InvalidInput, match="expected 'auto', 'logged' or 'estimated'"):
-        evaluate(log_of(), policy, propensities="guessed")  # type: ignore[arg-type]
+        evaluate(log_of(), policy, propensities="guessed")
 
 
 def test_only_deterministic_logs_and_those_without_support_are_refused() -> None:

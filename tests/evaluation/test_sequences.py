@@ -30,7 +30,8 @@ def test_against_a_slow_reference(method: Any, shape: str) -> None:
     if shape == "weights":
         w, r = generator.exponential(1.0, n) * 3, generator.random(n)
         found = weighted_sequence(w, r * 4 - 1, DELTA, (-1.0, 3.0), clip=6.0, method=method)
-        low, high = np.minimum(w, 6) * r, np.minimum(w, 6) * (1 - r)
+        low: Any = np.minimum(w, 6) * r
+        high: Any = np.minimum(w, 6) * (1 - r)
         scale, start = 4.0, -1.0
     else:
         x = (generator.random(n) < 0.7) * 1.0 if shape == "coin" else generator.beta(2, 30, n)
@@ -49,7 +50,7 @@ def test_betting_is_the_narrowest(mean: float) -> None:
     widths = np.zeros(3)
     for seed in range(10):
         x = (np.random.default_rng(seed).random(1000) < mean) * 1.0
-        ends = [confidence_sequence(x, DELTA, method=method).last for method in SEQUENCE_METHODS]  # type: ignore[arg-type]
+        ends = [confidence_sequence(x, DELTA, method=method).last for method in SEQUENCE_METHODS]
         widths += [high - low for low, high in ends]
     assert widths[0] < widths[1] < widths[2] < 1.4 * widths[1]
 
@@ -151,7 +152,7 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: confidence_sequence([0.1], math.nan), "delta"),
     (lambda: confidence_sequence([0.1], 0.1, 1.0, 1.0), "lower < upper"),
     (lambda: confidence_sequence([0.1], 0.1, 0.0, math.inf), "upper"),
-    (lambda: confidence_sequence([0.1], 0.1, method="magic"), "betting, plugin, realized"),  # type: ignore[arg-type]
+    (lambda: confidence_sequence([0.1], 0.1, method="magic"), "betting, plugin, realized"),
     (lambda: confidence_sequence([0.1], 0.1, method="plugin", common=False), "betting, realized"),
     (lambda: weighted_sequence([-1.0], [0.1]), "weight ≥ 0"),
     (lambda: weighted_sequence([math.nan], [0.1]), "row 0: found nan"),

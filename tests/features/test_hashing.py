@@ -25,7 +25,7 @@ def test_bad_settings(settings: dict[str, Any]) -> None:
 
 
 def test_settings_can_be_stored() -> None:
-    features = Hashed(bits=10, signed=True, interactions=[("a", "b")])  # type: ignore[arg-type]  # lists will do
+    features = Hashed(bits=10, signed=True, interactions=[("a", "b")])  # lists will do
     assert decode_from_storage(encode_for_storage(features)) == features
     assert features.interactions == (("a", "b"),)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,15 +21,15 @@ RNG = np.random.default_rng(0)
 N = 60
 
 
-def log(contexts, **known):
+def log(contexts: Any, **known: Any) -> Any:
     return o2pl.Interactions(contexts, RNG.integers(2, size=N), RNG.random(N), np.full(N, 0.5), **known)
 
 
-def names(contexts, **known):
+def names(contexts: Any, **known: Any) -> Any:
     return [one.name for one in candidates_for(log(contexts, **known), (0, 1))]
 
 
-def test_rows_of_numbers_have_bandit_its_members_and_o2pl_with_two_classes():
+def test_rows_of_numbers_have_bandit_its_members_and_o2pl_with_two_classes() -> None:
     found = names(RNG.normal(size=(N, 3)))
     assert found[:5] == [
         "bandit",
@@ -40,7 +42,7 @@ def test_rows_of_numbers_have_bandit_its_members_and_o2pl_with_two_classes():
     assert found[5:] == [f"o2pl {kind} {each}" for kind in ("linear", "quadratic") for each in settings]
 
 
-def test_dictionaries_are_hashed_and_flat_ones_are_columns_too():
+def test_dictionaries_are_hashed_and_flat_ones_are_columns_too() -> None:
     flat = names([{"age": float(k), "city": "Rome"} for k in range(N)])
     assert "bandit" in flat
     assert "bandit hashed" in flat
@@ -48,7 +50,7 @@ def test_dictionaries_are_hashed_and_flat_ones_are_columns_too():
     assert all("hashed" in name for name in nested)
 
 
-def test_action_sets_of_dictionaries_and_of_numbers():
+def test_action_sets_of_dictionaries_and_of_numbers() -> None:
     pages = [({"user": "ann"}, [{"kind": "news"}, {"kind": "sport"}]) for _ in range(N)]
     assert all("hashed actionwise" in name for name in names(pages))
     sets = o2pl.ActionSets.of([RNG.normal(size=(2, 3)) for _ in range(N)])
@@ -60,13 +62,13 @@ def test_action_sets_of_dictionaries_and_of_numbers():
     assert "items" in str(chosen)
 
 
-def test_of_many_columns_no_products_are_made():
+def test_of_many_columns_no_products_are_made() -> None:
     found = names(RNG.normal(size=(N, 65)))
     assert found[:3] == ["bandit linear", "bandit linear competing", "bandit linear independent"]
     assert not any("quadratic" in name for name in found)
 
 
-def test_frames_with_many_words_are_hashed_too():
+def test_frames_with_many_words_are_hashed_too() -> None:
     pa = pytest.importorskip("pyarrow")
     few = pa.table({"city": ["Rome", "Oslo"] * (N // 2)})
     many = pa.table({"city": [f"c{k}" for k in range(N)]})
@@ -74,7 +76,7 @@ def test_frames_with_many_words_are_hashed_too():
     assert any("hashed" in name for name in names(many))
 
 
-def test_real_valued_actions_have_gaussians_around_them():
+def test_real_valued_actions_have_gaussians_around_them() -> None:
     actions = RNG.normal(5, 2, N)
     log = o2pl.Interactions(RNG.normal(size=(N, 2)), actions, RNG.random(N), np.full(N, 0.2))
     found = candidates_for(log, (0, 1))
@@ -82,7 +84,7 @@ def test_real_valued_actions_have_gaussians_around_them():
     assert all(one.learner.centre == pytest.approx(actions.mean()) for one in found)
 
 
-def test_candidates_are_new_each_time_and_know_range_actions_and_seed():
+def test_candidates_are_new_each_time_and_know_range_actions_and_seed() -> None:
     found = candidates_for(log(RNG.normal(size=(N, 3)), n_actions=4), (-1, 2), seed=7)
     for one in found:
         made = one.made()
@@ -90,7 +92,7 @@ def test_candidates_are_new_each_time_and_know_range_actions_and_seed():
         assert (made.n_actions, made.reward_range, made.random_state) == (4, (-1, 2), 7)
 
 
-def test_some_are_picked_by_the_beginnings_of_their_names():
+def test_some_are_picked_by_the_beginnings_of_their_names() -> None:
     every = candidates_for(log(RNG.normal(size=(N, 3))), (0, 1))
     assert [one.name for one in some_candidates(every, ["bandit linear"])] == [
         "bandit linear competing",
@@ -100,7 +102,7 @@ def test_some_are_picked_by_the_beginnings_of_their_names():
         some_candidates(every, ["bandti"])
 
 
-def test_learners_of_ones_own_are_called_by_their_settings():
+def test_learners_of_ones_own_are_called_by_their_settings() -> None:
     assert [one.name for one in named_candidates([o2pl.Bandit(2), o2pl.O2PL(penalty=3.0)])] == [
         "Bandit(n_actions=2)",
         "O2PL(penalty=3.0)",
@@ -113,7 +115,7 @@ def test_learners_of_ones_own_are_called_by_their_settings():
         named_candidates(["bandit"])
 
 
-def test_the_range_of_rewards_is_guessed():
+def test_the_range_of_rewards_is_guessed() -> None:
     assert guessed_candidate_range([0.0, 0.5]) == (0, 1)
     assert guessed_candidate_range([-1.0, 3.0]) == (-1, 3)
     assert guessed_candidate_range([5.0, 5.0]) == (5, 6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,10 @@ from o2pl.data.records import Records
 from o2pl.fitting.checkpoints import PassCheckpoints, checkpoint_stamps, fingerprint
 
 
-def test_what_was_found_is_not_computed_again(tmp_path):
+def test_what_was_found_is_not_computed_again(tmp_path: Path) -> None:
     calls = []
 
-    def compute():
+    def compute() -> Any:
         calls.append(1)
         return np.arange(3.0)
 
@@ -31,14 +32,14 @@ def test_what_was_found_is_not_computed_again(tmp_path):
     assert not (tmp_path / "work").exists()
 
 
-def test_parts_of_other_work_are_not_used(tmp_path):
+def test_parts_of_other_work_are_not_used(tmp_path: Path) -> None:
     PassCheckpoints(tmp_path / "work", "a")("x", lambda: np.zeros(1))
     other = PassCheckpoints(tmp_path / "work", "b")
     assert (other.before, other.other) == (0, True)
     assert other("x", lambda: np.ones(1)) == 1
 
 
-def test_a_part_that_was_cut_short_is_computed_again(tmp_path):
+def test_a_part_that_was_cut_short_is_computed_again(tmp_path: Path) -> None:
     work = PassCheckpoints(tmp_path / "work", "a")
     work("x", lambda: np.arange(100.0))
     (path,) = (tmp_path / "work").glob("*.npy")
@@ -47,8 +48,8 @@ def test_a_part_that_was_cut_short_is_computed_again(tmp_path):
     np.testing.assert_array_equal(work("x", lambda: np.zeros(1)), np.arange(5.0))
 
 
-def test_the_fingerprint_tells_logs_and_settings_apart():
-    def log(reward=1.0, word="Rome"):
+def test_the_fingerprint_tells_logs_and_settings_apart() -> None:
+    def log(reward: float = 1.0, word: str = "Rome") -> Any:
         contexts = [{"city": word}, {"city": "Oslo"}]
         return o2pl.Interactions(contexts, [0, 1], [reward, 0.0], [0.5, 0.5])
 

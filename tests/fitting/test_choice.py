@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.evaluation.cases import dropped_log
@@ -19,7 +22,7 @@ K, D = 3, 3
 TRUTH = np.random.default_rng(8).normal(size=(D, K))
 
 
-def world(n, seed, noise=1.0):
+def world(n: int, seed: int, noise: float = 1.0) -> Any:
     """Rewards of the best action by a linear rule, seldom of others; logged by a policy that knows a little."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, D)).astype(np.float32)
@@ -32,11 +35,11 @@ def world(n, seed, noise=1.0):
     return log, means
 
 
-def linear(name="bandit linear competing"):
+def linear(name: str = "bandit linear competing") -> Any:
     return next(one for one in o2pl.fitting.candidates_for(world(10, 0)[0], (0, 1)) if one.name == name)
 
 
-def test_every_row_is_held_out_once_and_a_quarter_of_a_long_log():
+def test_every_row_is_held_out_once_and_a_quarter_of_a_long_log() -> None:
     parts = held_out_parts_for_choice(100, 0)
     assert len(parts) == 3
     assert sorted(np.concatenate([own for own, _ in parts])) == list(range(100))
@@ -49,7 +52,7 @@ def test_every_row_is_held_out_once_and_a_quarter_of_a_long_log():
         held_out_parts_for_choice(5, 0)
 
 
-def test_the_better_learner_is_chosen_and_its_value_is_that_on_fresh_rows():
+def test_the_better_learner_is_chosen_and_its_value_is_that_on_fresh_rows() -> None:
     log, _ = world(3000, 1)
     poor = Candidate("poor", o2pl.O2PL(K, policy="linear", penalty=50.0, random_state=0))  # stays with the logger
     found = fit(log, candidates=[poor, linear()])
@@ -64,7 +67,7 @@ def test_the_better_learner_is_chosen_and_its_value_is_that_on_fresh_rows():
     assert found.learner.log_.actions.shape == (3000,)  # it learned from all rows
 
 
-def test_values_are_the_doubly_robust_estimate_of_rows_that_were_held_out():
+def test_values_are_the_doubly_robust_estimate_of_rows_that_were_held_out() -> None:
     """Beside a loop: with one candidate that never learns, the parts are the log's own rows."""
     log, _ = world(300, 3)
     fixed = Candidate("fixed", o2pl.O2PL(K, policy="linear", penalty=1e6, l2=1e9, random_state=0))  # uniform
@@ -88,7 +91,7 @@ def test_values_are_the_doubly_robust_estimate_of_rows_that_were_held_out():
     assert -1e-6 <= np.mean(values) - reach - found.chosen.pessimistic <= lost + 1e-6
 
 
-def test_intervals_hold_all_together():
+def test_intervals_hold_all_together() -> None:
     """Where the truth is known, at most about δ of the logs may miss one of them."""
     missed, turned, runs = 0, 0, 30
     candidates = [linear(), linear("o2pl linear λ=1 l2=0.1")]
@@ -107,7 +110,7 @@ def test_intervals_hold_all_together():
     assert missed <= 12  # of 60, at level 0.2: P(Binomial(30, 0.2) > 12) < 0.005
 
 
-def test_a_candidate_that_meets_no_reward_is_not_certain_of_its_value():
+def test_a_candidate_that_meets_no_reward_is_not_certain_of_its_value() -> None:
     """Clicks are rare and depend on nothing: all policies are worth the same."""
     missed = 0
     for seed in range(3):
@@ -122,7 +125,7 @@ def test_a_candidate_that_meets_no_reward_is_not_certain_of_its_value():
     assert missed == 0
 
 
-def test_large_weights_with_good_surprises_do_not_lower_the_interval():
+def test_large_weights_with_good_surprises_do_not_lower_the_interval() -> None:
     """One of ten actions pays. A row that plays it has a weight of 10."""
     missed = 0
     for seed in range(6):
@@ -142,7 +145,7 @@ def test_large_weights_with_good_surprises_do_not_lower_the_interval():
     assert missed <= 1
 
 
-def test_weights_that_overflow_leave_everything_open(monkeypatch):
+def test_weights_that_overflow_leave_everything_open(monkeypatch: pytest.MonkeyPatch) -> None:
     log, _ = world(300, 3)
     monkeypatch.setattr(held_out, "columns_for_values", lambda *given: [
         one._replace(inputs=one.inputs._replace(weights=np.r_[np.inf, one.inputs.weights[1:]]))
@@ -153,7 +156,7 @@ def test_weights_that_overflow_leave_everything_open(monkeypatch):
     assert found.judgement.verdict == "cannot be judged"
 
 
-def test_actions_that_were_never_logged_are_worth_the_least():
+def test_actions_that_were_never_logged_are_worth_the_least() -> None:
     rng = np.random.default_rng(0)
     columns = (rng.normal(size=(200, 2)), rng.integers(2, size=200), rng.random(200), np.full(200, 0.5))
     log = o2pl.Interactions(*columns, reward_range=(0, 1), n_actions=4)
@@ -162,12 +165,12 @@ def test_actions_that_were_never_logged_are_worth_the_least():
     assert found.chosen.low < found.chosen.value - 0.2  # half of what it does was never seen
 
 
-def test_the_same_log_makes_the_same_learner_and_kept_parts_are_used(tmp_path):
+def test_the_same_log_makes_the_same_learner_and_kept_parts_are_used(tmp_path: Path) -> None:
     log, _ = world(300, 4)
     store: dict[str, np.ndarray] = {}
     told = []
 
-    def kept(name, compute):
+    def kept(name: Any, compute: Any) -> Any:
         if name not in store:
             store[name] = compute()
         return store[name]
@@ -182,7 +185,7 @@ def test_the_same_log_makes_the_same_learner_and_kept_parts_are_used(tmp_path):
     assert first.candidates == again.candidates
 
 
-def test_propensities_that_are_wrong_are_said():
+def test_propensities_that_are_wrong_are_said() -> None:
     log, _ = world(2000, 5)
     too_small = o2pl.Interactions(log.contexts, log.actions, log.rewards, np.full(2000, 0.1), reward_range=(0, 1))
     found = fit(too_small, candidates=[linear()])
@@ -192,7 +195,7 @@ def test_propensities_that_are_wrong_are_said():
     assert not fit(log, candidates=[linear()]).warnings
 
 
-def test_every_kind_of_log_can_be_learned_from():
+def test_every_kind_of_log_can_be_learned_from() -> None:
     rng = np.random.default_rng(0)
     n = 90
     rewards, propensities = rng.random(n), np.full(n, 0.5)
@@ -214,7 +217,7 @@ def test_every_kind_of_log_can_be_learned_from():
     assert isinstance(fit(continuous).learner, o2pl.GaussianO2PL)
 
 
-def test_rows_that_the_logger_dropped_are_weighted():
+def test_rows_that_the_logger_dropped_are_weighted() -> None:
     """The third action is the best of the whole log, and the worst of what was kept."""
     weighted, once, truth = dropped_log(9000)
     right, wrong = (fit(log, candidates=[linear().learner]) for log in (weighted, once))
@@ -226,7 +229,7 @@ def test_rows_that_the_logger_dropped_are_weighted():
     assert right.chosen.effective < 0.8 * wrong.chosen.effective
 
 
-def test_no_action_matters_and_the_reward_model_is_wrong():
+def test_no_action_matters_and_the_reward_model_is_wrong() -> None:
     """Rewards depend on a product of columns that no model here has; a logger with a floor. Binomial test at 1e-3."""
     wrong, logs = 0, 25
     for seed in range(logs):
@@ -242,7 +245,7 @@ def test_no_action_matters_and_the_reward_model_is_wrong():
     assert not refutes(wrong, logs, 0.025, 1e-3)
 
 
-def test_a_deterministic_log_is_refused_as_everywhere():
+def test_a_deterministic_log_is_refused_as_everywhere() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(900, 2))
     actions = (x[:, 0] > 0) * 1

@@ -91,7 +91,7 @@ def test_ray_finds_the_same_though_a_worker_dies(log: Path, policy: Any, ray_clu
     found = evaluate_out_of_core(log, Deadly(), "uniform", spread=evaluate_on_ray(ray_cluster))
     assert killed.exists()
     assert [one.value for one in found.estimates] == pytest.approx([one.value for one in expected.estimates], rel=1e-12)
-    assert found.difference.low == pytest.approx(expected.difference.low, rel=1e-9)  # type: ignore[union-attr]
+    assert found.difference.low == pytest.approx(expected.difference.low, rel=1e-9)
 
 
 def test_a_log_that_is_hardly_longer_than_a_sample_is_sent_back(log: Path, policy: Any) -> None:

@@ -22,7 +22,7 @@ POOR = judged("o2pl linear λ=1 l2=10", 0.55, 0.4, 0.7, 0.05, -0.1, 1200.0)
 FOUND = Fit(None, GOOD, (GOOD, POOR), 0.5, 3000, 3000, 0.05, ("Something is odd.",))
 
 
-def test_the_table_has_every_candidate_and_the_logger():
+def test_the_table_has_every_candidate_and_the_logger() -> None:
     lines = fit_text(FOUND).splitlines()
     assert lines[0].split() == ["candidate", "estimate", "from", "to", "gain", "at", "least", "eff.", "rows"]
     assert lines[1].split() == ["bandit", "0.8000", "0.7000", "0.9000", "0.3000", "0.2000", "400"]
@@ -33,18 +33,18 @@ def test_the_table_has_every_candidate_and_the_logger():
     assert lines[-1] == "warning: Something is odd."
 
 
-def test_what_cannot_be_told_apart_is_said():
+def test_what_cannot_be_told_apart_is_said() -> None:
     assert "cannot be distinguished" in Fit(None, POOR, (POOR,), 0.5, 10, 10, 0.05).verdict
 
 
-def test_the_candidates_of_safe_improvement():
+def test_the_candidates_of_safe_improvement() -> None:
     verdicts = [Verdict(False, 0.01, -0.02, 0.3), Verdict(True, 0.02, 0.01, 1.0)]
     table = fit_improvement_table(verdicts, verdicts[1])
     assert table.row_count == 2
     assert list(table.columns[2].cells) == ["-0.0200", "+0.0100"]
 
 
-def test_the_picture_shows_all_of_them():
+def test_the_picture_shows_all_of_them() -> None:
     pytest.importorskip("matplotlib")
     axes = FOUND.figure().axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["bandit", "o2pl linear λ=1 l2=10"]

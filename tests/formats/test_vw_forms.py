@@ -41,7 +41,7 @@ ccb slot |
 
 def rows(text: bytes, limit: int = 0, *, file: bool = False) -> list[dict[str, Any]]:
     lines = io.BytesIO(text) if file else text.splitlines()
-    return [row for table in read_vw_text(lines, BadRows("log", limit)) for row in table.to_pylist()]  # type: ignore[arg-type]
+    return [row for table in read_vw_text(lines, BadRows("log", limit)) for row in table.to_pylist()]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def events(n: int, seed: int = 0) -> list[dict[str, Any]]:
         order = rng.permutation(len(items))
         p = rng.dirichlet(np.ones(len(items)))
         event: dict[str, Any] = {
-            "_label_cost": -float(items[order[0]]["Item"]["colour"] == WORDS[k % 3]),  # type: ignore[call-overload]
+            "_label_cost": -float(items[order[0]]["Item"]["colour"] == WORDS[k % 3]),
             "_label_probability": float(p[0]),
             "_label_Action": int(order[0]) + 1,
             "_labelIndex": int(order[0]),

@@ -73,7 +73,8 @@ def test_the_sums_of_blocks_are_those_of_the_log(case: str, control: bool, monke
 
 
 def test_sums_are_added_in_order_and_parts_stay_as_they_are() -> None:
-    one, two = (np.ones(2), [np.ones(3)]), (np.arange(2.0), [np.arange(3.0)])
+    one: Any = (np.ones(2), [np.ones(3)])
+    two: Any = (np.arange(2.0), [np.arange(3.0)])
     sums, (gradient,) = added_blockwise([one, two, two])
     assert sums.tolist() == [1, 3]
     assert gradient.tolist() == [1, 3, 5]

@@ -77,7 +77,7 @@ def test_rows_are_the_same_bits_whether_they_are_kept_or_laid_out_as_they_are_us
         )  # fmt: skip
         assert (rows.held > 0) == (held > 0)
         if kind == "gaussian":
-            own = np.linspace(-1, 1, n), weights, likely
+            own: Any = np.linspace(-1, 1, n), weights, likely
             return _core.gaussian_value(rows, *own, 3.0, float(n), 0.1, penalty, 0.7, True, 2)
         if kind == "sets":
             own = np.arange(n + 1), np.zeros(n, int), weights, 1 / likely

@@ -159,7 +159,7 @@ def test_actions_that_were_hardly_played_are_tried(K: int) -> None:
 
 def test_a_sharpness_is_refused_with_what_replaces_it() -> None:
     with pytest.raises(InvalidInput, match=r"sharpness: found 30, expected nothing: .* exploration=0\.05"):
-        Bandit(3, sharpness=30)  # type: ignore[call-arg]
+        Bandit(3, sharpness=30)
     with pytest.raises(InvalidInput, match="sharpness"):
         Bandit(3).set_params(sharpness=30)
 

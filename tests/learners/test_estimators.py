@@ -239,7 +239,7 @@ def test_contexts_and_actions_of_any_kind_are_taken_alike(schedule: str) -> None
     x, rewards = world()
     kinds = [lambda row: row, lambda row: row.astype(np.float64), lambda row: row.tolist(), lambda row: tuple(row)]
     numbers = [int, np.int64, float, np.int32]
-    taken = []
+    taken: list[Any] = []
     for kind, number in zip(kinds, numbers, strict=True):
         learner = o2pl.O2PL(K, policy="linear", schedule=schedule, random_state=1)
         taken.append([])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ K, D = 3, 4
 TRUTH = np.random.default_rng(5).normal(size=(D, K))
 
 
-def incumbent_log(n, seed, quality=0.0, signal=0.35, floor=0.1):
+def incumbent_log(n: int, seed: int, quality: float = 0.0, signal: float = 0.35, floor: float = 0.1) -> Any:
     """Means .5 + signal · (the best action by a linear rule, or not); the incumbent knows that rule to `quality`."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, D)).astype(np.float32)
@@ -43,7 +45,7 @@ def incumbent_log(n, seed, quality=0.0, signal=0.35, floor=0.1):
     return X, actions, rewards, q[np.arange(n), actions], q, means
 
 
-def test_the_loss_of_a_random_action_is_read_off_the_floor():
+def test_the_loss_of_a_random_action_is_read_off_the_floor() -> None:
     _, _, rewards, propensities, _, means = incumbent_log(20000, 0, quality=1.0)
     total = weight = 0.0
     for reward, q in zip(rewards, propensities, strict=True):
@@ -53,14 +55,14 @@ def test_the_loss_of_a_random_action_is_read_off_the_floor():
     assert rewards.mean() > means.mean() + 0.1  # the incumbent is good, and the mean says so
 
 
-def test_the_clone_is_scikit_learns_logistic_regression():
+def test_the_clone_is_scikit_learns_logistic_regression() -> None:
     X, actions, *_ = incumbent_log(400, 1)
     params = clone_of_incumbent(Softmax(K), X, actions)
     twin = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-8, max_iter=1000).fit(X, actions)
     assert np.allclose(probabilities(Softmax(K), params, X), twin.predict_proba(X), atol=2e-3)
 
 
-def test_known_probabilities_make_a_nearer_clone():
+def test_known_probabilities_make_a_nearer_clone() -> None:
     X, actions, _, _, _, _ = incumbent_log(300, 2)
     logits = X @ np.random.default_rng(3).normal(size=(D, K))
     pi = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -68,12 +70,12 @@ def test_known_probabilities_make_a_nearer_clone():
     assert np.abs(near - pi).mean() < 0.02
 
 
-def test_rows_are_judged_by_policies_that_have_not_learned_from_them():
+def test_rows_are_judged_by_policies_that_have_not_learned_from_them() -> None:
     X, actions, rewards, propensities, _, _ = incumbent_log(61, 7)
     rows = Interactions(X, actions, rewards, propensities, (0, 1))
     learned_from = []
 
-    def learn(places):
+    def learn(places: Any) -> Any:
         learned_from.append(set(places.tolist()))
         number = len(learned_from)
         return [
@@ -95,12 +97,12 @@ def test_rows_are_judged_by_policies_that_have_not_learned_from_them():
     np.testing.assert_allclose(held[0, 18, sorted(folds[1])], HeldOut(part, 1 / 4).estimates(one))
 
 
-def test_gains_and_verdicts_share_out_the_confidence():
+def test_gains_and_verdicts_share_out_the_confidence() -> None:
     X, actions, rewards, propensities, q, means = incumbent_log(1200, 4, floor=0.4)
     rows = Interactions(X, actions, rewards, propensities, (0, 1))
     best = np.eye(K)[means.argmax(axis=1)]
 
-    def learn(places):
+    def learn(places: Any) -> Any:
         return [lambda x: np.eye(K)[(x @ TRUTH).argmax(axis=1)]] * 2
 
     for incumbent in (None, np.full((1200, K), 1 / K)):
@@ -114,12 +116,12 @@ def test_gains_and_verdicts_share_out_the_confidence():
         assert first.said.startswith("the new policy is better than the incumbent, with 90% confidence")
 
 
-def test_a_clone_is_used_only_if_it_acts_like_the_incumbent():
+def test_a_clone_is_used_only_if_it_acts_like_the_incumbent() -> None:
     """The incumbent is right by a rule that no linear policy has (XOR), and nothing is better."""
     g = np.random.default_rng(0)
     X = g.normal(size=(2000, 2)).astype(np.float32)
 
-    def rule(contexts):
+    def rule(contexts: Any) -> Any:
         right = (np.asarray(contexts)[:, 0] * np.asarray(contexts)[:, 1] > 0) * 1
         return np.where(np.arange(2) == right[:, None], 0.9, 0.1)
 
@@ -140,7 +142,7 @@ def test_a_clone_is_used_only_if_it_acts_like_the_incumbent():
     np.testing.assert_array_equal(kept.predict(X), q.argmax(axis=1))
 
 
-def test_a_learner_that_stays_is_returned_itself():
+def test_a_learner_that_stays_is_returned_itself() -> None:
     X, actions, rewards, propensities, _, _ = incumbent_log(1500, 3)
     old = O2PL(K, random_state=0).fit(X, actions, rewards, propensities)
     q = old.predict_proba(X)
@@ -151,7 +153,7 @@ def test_a_learner_that_stays_is_returned_itself():
     assert not again.improvement_.deploy
 
 
-def test_a_deterministic_log_deploys_nothing():
+def test_a_deterministic_log_deploys_nothing() -> None:
     g = np.random.default_rng(0)
     X = g.normal(size=(900, 2)).astype(np.float32)
     actions = (X[:, 0] > 0) * 1
@@ -161,14 +163,14 @@ def test_a_deterministic_log_deploys_nothing():
     assert "the log is deterministic" in found.verdict_.reason
 
 
-def test_the_search_ends_lower_than_it_started():
+def test_the_search_ends_lower_than_it_started() -> None:
     X, actions, rewards, propensities, _, _ = incumbent_log(300, 8)
     rows = Interactions(X, actions, rewards, propensities, (0, 1))
     settings = Pessimistic(1.0, "theory", random_candidate_loss(rows.losses, propensities), 1.0)
     start = clone_of_incumbent(Softmax(K), X, actions)
     params = improved_incumbent(Softmax(K), X, rows, settings, start)
 
-    def value(theta):
+    def value(theta: Any) -> Any:
         pi = np.exp(X.astype(float) @ theta.reshape(K, D).T)
         pi = (pi / pi.sum(axis=1, keepdims=True))[np.arange(300), actions]
         w = np.minimum(pi / propensities, settings.alpha(300))
@@ -180,7 +182,7 @@ def test_the_search_ends_lower_than_it_started():
         assert value(params) < value(params + 0.03 * step) + 1e-6  # a minimum near the start; there may be others
 
 
-def test_a_poor_incumbent_is_replaced_by_a_better_policy():
+def test_a_poor_incumbent_is_replaced_by_a_better_policy() -> None:
     X, actions, rewards, propensities, _, _ = incumbent_log(1500, 9)
     found = SafeImprovement(random_state=0).fit(X, actions, rewards, propensities)
     there, _, _, _, q, means = incumbent_log(4000, 10)
@@ -193,7 +195,7 @@ def test_a_poor_incumbent_is_replaced_by_a_better_policy():
     assert np.array_equal(found.predict(there), found.predict_proba(there).argmax(axis=1))
 
 
-def test_where_nothing_can_be_gained_it_deploys_no_more_often_than_it_says():
+def test_where_nothing_can_be_gained_it_deploys_no_more_often_than_it_says() -> None:
     """All actions are worth the same, so that every deployment is a mistake: at most one in ten, level 1e-3."""
     deployed = 0
     for seed in range(60):
@@ -204,7 +206,7 @@ def test_where_nothing_can_be_gained_it_deploys_no_more_often_than_it_says():
     assert binomtest(deployed, 60, 0.1, alternative="greater").pvalue > 1e-3
 
 
-def test_a_refusal_leaves_a_clone_of_the_incumbent():
+def test_a_refusal_leaves_a_clone_of_the_incumbent() -> None:
     X, actions, rewards, propensities, _, _ = incumbent_log(2000, 3, quality=1.0, floor=0.0)
     found = SafeImprovement(confidence=1 - 1e-12, random_state=0).fit(X, actions, 0 * rewards + 0.5, propensities)
     assert not found.deploy_
@@ -214,7 +216,7 @@ def test_a_refusal_leaves_a_clone_of_the_incumbent():
     assert np.allclose(found.predict_proba(X), twin.fit(features, actions).predict_proba(features), atol=0.02)
 
 
-def test_rewards_on_another_scale_scale_the_gains_and_change_nothing_else():
+def test_rewards_on_another_scale_scale_the_gains_and_change_nothing_else() -> None:
     X, actions, rewards, propensities, q, _ = incumbent_log(400, 11, floor=0.0)
     unit = SafeImprovement(K, random_state=1).fit(X, actions, rewards, propensities, incumbent=q)
     scaled = SafeImprovement(K, reward_range=(-2.0, 3.0), random_state=1)
@@ -229,7 +231,7 @@ def test_rewards_on_another_scale_scale_the_gains_and_change_nothing_else():
     assert blind.imitation_ != unit.imitation_  # the folds start from a clone of what was logged
 
 
-def test_bad_input_is_refused_and_what_was_learned_stays():
+def test_bad_input_is_refused_and_what_was_learned_stays() -> None:
     X, actions, rewards, propensities, q, _ = incumbent_log(60, 12)
     learner = SafeImprovement(K, random_state=0).fit(X, actions, rewards, propensities)
     before = learner.predict_proba(X)
@@ -264,13 +266,13 @@ def test_bad_input_is_refused_and_what_was_learned_stays():
         SafeImprovement(K).predict(X)
 
 
-def test_it_takes_other_features():
+def test_it_takes_other_features() -> None:
     X, actions, rewards, propensities, _, _ = incumbent_log(120, 13)
     found = SafeImprovement(K, features=Chain((Intercept(),)), random_state=0).fit(X, actions, rewards, propensities)
     assert found.params_.shape == (K * (D + 1),)
 
 
-def test_a_learner_takes_over_from_the_incumbent_and_goes_on(tmp_path):
+def test_a_learner_takes_over_from_the_incumbent_and_goes_on(tmp_path: Path) -> None:
     X, actions, rewards, propensities, q, _ = incumbent_log(1500, 3)
     learner = O2PL.from_incumbent(X, actions, rewards, propensities, incumbent=q, random_state=0)
     twin = SafeImprovement(random_state=0).fit(X, actions, rewards, propensities, q)
@@ -288,7 +290,7 @@ def test_a_learner_takes_over_from_the_incumbent_and_goes_on(tmp_path):
     assert len(same.log_) == 1700
 
 
-def test_after_a_refusal_the_learner_acts_as_the_clone():
+def test_after_a_refusal_the_learner_acts_as_the_clone() -> None:
     X, actions, _, propensities, q, _ = incumbent_log(150, 4, quality=1.0)
     rewards = (np.random.default_rng(7).random(150) < 0.5).astype(float)  # nothing to be gained
     learner = O2PL.from_incumbent(X, actions, rewards, propensities, incumbent=q, confidence=0.99, random_state=0)
@@ -298,7 +300,7 @@ def test_after_a_refusal_the_learner_acts_as_the_clone():
     assert np.abs(learner.predict_proba(X) - q).mean() < 0.1
 
 
-def sets_log(n, seed, good):
+def sets_log(n: int, seed: int, good: Any) -> Any:
     """Pages of 2 to 4 items for two users, as dictionaries; each likes one kind. `good`: the incumbent knows it."""
     rng = np.random.default_rng(seed)
     liked = {"ann": "news", "bob": "sport"}
@@ -320,7 +322,7 @@ def sets_log(n, seed, good):
 
 
 @pytest.mark.parametrize("numbers", [False, True])
-def test_action_sets_have_incumbents_too(numbers, tmp_path):
+def test_action_sets_have_incumbents_too(numbers: bool, tmp_path: Path) -> None:
     pages, matrices, actions, rewards, propensities, known = sets_log(1500, 0, good=False)
     contexts = matrices if numbers else pages
     sets = ActionSets.of(matrices) if numbers else pages
@@ -345,7 +347,7 @@ def test_action_sets_have_incumbents_too(numbers, tmp_path):
         SafeImprovement().fit(contexts, actions, rewards, propensities, known[:-1])
 
 
-def test_where_nothing_is_better_the_incumbent_of_action_sets_stays_and_its_clone_acts_like_it():
+def test_where_nothing_is_better_the_incumbent_of_action_sets_stays_and_its_clone_acts_like_it() -> None:
     pages, _, actions, _, propensities, known = sets_log(1500, 2, good=True)
     by_chance = (np.random.default_rng(0).random(1500) < 0.5).astype(float)
     found = SafeImprovement(random_state=0).fit(pages, actions, by_chance, propensities)
@@ -354,7 +356,7 @@ def test_where_nothing_is_better_the_incumbent_of_action_sets_stays_and_its_clon
     assert len(found.predict(pages)) == len(pages)
 
 
-def test_dictionaries_may_be_hashed():
+def test_dictionaries_may_be_hashed() -> None:
     X, actions, rewards, propensities, *_ = incumbent_log(1500, 3)
     rows = [dict(zip("abcd", map(float, x), strict=True)) for x in X]
     hashed = SafeImprovement(policy="hashed", random_state=0).fit(rows, actions, rewards, propensities)
@@ -365,11 +367,11 @@ def test_dictionaries_may_be_hashed():
         SafeImprovement(policy="quadratic").fit(rows, actions, rewards, propensities)
 
 
-def test_folds_that_were_kept_are_not_computed_again():
+def test_folds_that_were_kept_are_not_computed_again() -> None:
     X, actions, rewards, propensities, *_ = incumbent_log(400, 4)
     store, computed = {}, []
 
-    def kept(name, compute):
+    def kept(name: Any, compute: Any) -> Any:
         if name not in store:
             computed.append(name)
             store[name] = compute()
@@ -382,7 +384,7 @@ def test_folds_that_were_kept_are_not_computed_again():
     assert first.verdicts_ == again.verdicts_
 
 
-def test_rows_that_stand_for_different_numbers_of_decisions_are_refused():
+def test_rows_that_stand_for_different_numbers_of_decisions_are_refused() -> None:
     weighted, _, _ = dropped_log(400)
     with pytest.raises(InvalidInput, match="log: found rows that stand for different numbers of decisions"):
         SafeImprovement().fit(weighted)

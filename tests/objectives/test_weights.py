@@ -14,6 +14,7 @@ from o2pl.objectives.weights import (
     weight_cotangent,
     weight_of,
 )
+from o2pl.protocols import Floats
 
 
 def test_weights_too_large_for_a_number_are_infinite_not_an_error() -> None:
@@ -31,8 +32,9 @@ def test_weights_of_likelihoods() -> None:
 def test_moments_and_cotangent_equal_a_loop(dtype: type) -> None:
     """Also where weights are infinite; the cotangent is that of R̂ + slope σ̂²."""
     generator = np.random.default_rng(0)
-    w = np.append(generator.exponential(1.5, 40), [np.inf, 2.5]).astype(dtype)
-    e, alpha, slope = generator.normal(size=42).astype(dtype), 2.5, 0.7
+    w: Floats = np.append(generator.exponential(1.5, 40), [np.inf, 2.5]).astype(dtype)
+    e: Floats = generator.normal(size=42).astype(dtype)
+    alpha, slope = 2.5, 0.7
     cut = [min(float(each), alpha) - 1 for each in w]
     risk, variance = clipped_moments(w, e, alpha)
     assert risk == pytest.approx(sum(c * float(y) for c, y in zip(cut, e, strict=True)) / 42, rel=1e-6)

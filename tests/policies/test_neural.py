@@ -76,4 +76,4 @@ def test_a_function_with_scores_of_another_shape_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"function: found scores of shape \(64, 3\), expected \(64, 4\)"):
         policy.forward(policy.init(2), np.ones((5, 2), np.float32), np.zeros(5, np.int64))
     with pytest.raises(InvalidInput, match="start: found 3, expected a function"):
-        JaxPolicy(three, 3)  # type: ignore[arg-type]
+        JaxPolicy(three, 3)

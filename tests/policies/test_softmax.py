@@ -7,12 +7,14 @@ import pytest
 
 from o2pl.policies import Softmax
 from o2pl.policies.likelihood import probabilities
+from o2pl.protocols import Floats
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_it_is_the_definition_in_the_precision_of_the_features(dtype: type) -> None:
     generator = np.random.default_rng(0)
-    W, x = generator.normal(size=(4, 3)).astype(dtype), generator.normal(size=(50, 3)).astype(dtype)
+    W: Floats = generator.normal(size=(4, 3)).astype(dtype)
+    x: Floats = generator.normal(size=(50, 3)).astype(dtype)
     expected = x.astype(np.float64) @ W.T.astype(np.float64)
     tolerance = 2e-6 if dtype is np.float32 else 1e-12
     np.testing.assert_allclose(Softmax(4).scores(W.reshape(-1), x), expected, rtol=tolerance, atol=tolerance)

@@ -9,7 +9,7 @@ from o2pl.simulation.rivals.trees import BoostedTrees
 from o2pl.simulation.rivals.vw import VowpalWabbit
 
 
-def test_a_learner_is_told_only_what_it_asks_for():
+def test_a_learner_is_told_only_what_it_asks_for() -> None:
     known = {"n_actions": 3, "reward_range": (-1.0, 2.0), "random_state": 5}
     linucb = built(described("linucb", LinUCB(2), OF_THE_RUN), **known)
     assert (linucb.n_actions, linucb.random_state) == (3, 5)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import toy_experiment
@@ -37,14 +38,14 @@ def engine(request: pytest.FixtureRequest) -> UnitEngine:
     return Local(2) if request.param == "local" else request.getfixturevalue("ray_engine")
 
 
-def test_ray_makes_the_same_table_as_local_processes(tmp_path, log, ray_engine):
+def test_ray_makes_the_same_table_as_local_processes(tmp_path: Path, log: Any, ray_engine: Any) -> None:
     report = run(TOY, FULL, out=tmp_path / "ray", engine=ray_engine)
     assert (report.computed, report.failures) == (12, ())
     run(TOY, FULL, out=tmp_path / "local", engine=Local(1))
     assert (tmp_path / "ray/toy.parquet").read_bytes() == (tmp_path / "local/toy.parquet").read_bytes()
 
 
-def test_real_learners_decide_the_same_on_any_engine(tmp_path, ray_engine):
+def test_real_learners_decide_the_same_on_any_engine(tmp_path: Path, ray_engine: Any) -> None:
     tables = set()
     for name, engine in {"one": Local(1), "two": Local(2), "ray": ray_engine}.items():
         report = run(PLAYED, out=tmp_path / name, engine=engine)
@@ -53,14 +54,14 @@ def test_real_learners_decide_the_same_on_any_engine(tmp_path, ray_engine):
     assert len(tables) == 1
 
 
-def test_a_worker_computes_with_one_thread(engine):
+def test_a_worker_computes_with_one_thread(engine: Any) -> None:
     ((_, outcome),) = engine.compute(threads, TOY.units(FULL)[:1])
     assert isinstance(outcome, Finished)
     assert {name for name, _ in outcome.columns["threads"]} >= {"libscipy_openblas"}
     assert {count for _, count in outcome.columns["threads"]} == {1}
 
 
-def test_a_worker_that_is_killed_costs_its_unit_alone(engine):
+def test_a_worker_that_is_killed_costs_its_unit_alone(engine: Any) -> None:
     outcomes = {unit.number: outcome for unit, outcome in engine.compute(dies, TOY.units(FULL)[:4])}
     assert sorted(outcomes) == [0, 1, 2, 3]
     assert isinstance(outcomes[1], Failed)
@@ -68,17 +69,17 @@ def test_a_worker_that_is_killed_costs_its_unit_alone(engine):
     assert [outcomes[n].columns for n in (0, 2, 3)] == [{"number": n} for n in (0, 2, 3)]
 
 
-def test_rows_that_cannot_be_sent_are_a_failure():
+def test_rows_that_cannot_be_sent_are_a_failure() -> None:
     ((_, outcome),) = Local(1).compute(unsendable, TOY.units(FULL)[:1])
     assert isinstance(outcome, Failed)
     assert "pickle" in outcome.reason
 
 
-def test_no_units_no_workers():
+def test_no_units_no_workers() -> None:
     assert list(Local(2).compute(threads, [])) == []
 
 
-def test_a_function_that_workers_cannot_import_is_said(tmp_path):
+def test_a_function_that_workers_cannot_import_is_said(tmp_path: Path) -> None:
     script = tmp_path / "unguarded.py"
     script.write_text(
         "from o2pl.simulation.engines import Local\n"
@@ -92,7 +93,7 @@ def test_a_function_that_workers_cannot_import_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["interrupted", "killed"])
-def test_when_a_run_is_stopped_its_workers_stop_at_once_and_say_nothing(tmp_path, how):
+def test_when_a_run_is_stopped_its_workers_stop_at_once_and_say_nothing(tmp_path: Path, how: str) -> None:
     environment = {**os.environ, "TOY_SLEEP": "60", "TOY_LOG": str(tmp_path / "log")}
     script = [sys.executable, toy_experiment.__file__, str(tmp_path / "out"), "2"]
     with subprocess.Popen(
@@ -110,7 +111,7 @@ def test_when_a_run_is_stopped_its_workers_stop_at_once_and_say_nothing(tmp_path
     assert toy_experiment.ends(process.pid)
 
 
-def test_without_ray_the_package_is_named(monkeypatch):
+def test_without_ray_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"the engine 'ray' needs ray: pip install 'o2pl\[ray\]'"):
         Ray()

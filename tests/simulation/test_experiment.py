@@ -25,7 +25,7 @@ def named(units: list[Unit]) -> dict[int, tuple[str, str, int]]:
     return {unit.number: (unit.world["name"], unit.learner["name"], unit.seed) for unit in units}
 
 
-def test_the_full_table():
+def test_the_full_table() -> None:
     units = TOY.units(FULL)
     assert named(units) == everything(seeds=2)
     assert [unit.number for unit in units] == list(range(12))
@@ -44,7 +44,7 @@ def test_the_full_table():
         Options("full", rounds=1),
     ],
 )
-def test_choosing_never_renumbers(options: Options):
+def test_choosing_never_renumbers(options: Options) -> None:
     units = TOY.units(options)
     chosen = named(units)
     assert chosen.items() <= everything(seeds=8).items()
@@ -58,7 +58,7 @@ def test_choosing_never_renumbers(options: Options):
     assert [TOY.unit(number, options) for number in chosen] == units
 
 
-def test_digest_depends_on_what_the_rows_depend_on_and_on_nothing_else(monkeypatch):
+def test_digest_depends_on_what_the_rows_depend_on_and_on_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = TOY.unit(7, FULL)
     changed = [
         replace(unit, rounds=unit.rounds + 1),
@@ -75,7 +75,7 @@ def test_digest_depends_on_what_the_rows_depend_on_and_on_nothing_else(monkeypat
     assert unit.digest != before
 
 
-def test_a_learner_whose_extra_is_missing_is_left_out_without_renumbering(monkeypatch):
+def test_a_learner_whose_extra_is_missing_is_left_out_without_renumbering(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EXTRAS, "odd", ("a_package_that_nobody_has",))
     monkeypatch.setitem(EXTRAS, "even", ("json",))
 
@@ -89,7 +89,7 @@ def test_a_learner_whose_extra_is_missing_is_left_out_without_renumbering(monkey
     assert [unit.number for unit in experiment.units(Options("full", learners=["rare"]))] == [0, 2]
 
 
-def test_a_cell_may_have_fewer_seeds_without_renumbering():
+def test_a_cell_may_have_fewer_seeds_without_renumbering() -> None:
     def cells(data: str | None) -> list[Cell]:
         return [Cell({"name": "sun"}, {"name": "slow"}, seeds=1), Cell({"name": "sun"}, {"name": "fast"})]
 
@@ -108,11 +108,11 @@ def test_a_cell_may_have_fewer_seeds_without_renumbering():
         (Options(rounds=0), "rounds: found 0, expected a number from 1"),
     ],
 )
-def test_what_cannot_be_is_said(options: Options, message: str):
+def test_what_cannot_be_is_said(options: Options, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         TOY.units(options)
 
 
-def test_nearest_names_come_first():
+def test_nearest_names_come_first() -> None:
     assert nearest("whel", {"wheel": 1, "toy": 2}) == "expected 'wheel'"
     assert nearest("zzz", {"wheel": 1, "toy": 2}) == "expected one of wheel, toy"

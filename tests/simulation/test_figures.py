@@ -22,7 +22,7 @@ def rows_of_two_seeds() -> pa.Table:
     )
 
 
-def test_the_picture_shows_the_stored_rows(tmp_path: Path):
+def test_the_picture_shows_the_stored_rows(tmp_path: Path) -> None:
     figure = figures.figure_of_curves(rows_of_two_seeds(), "mean_reward", LABELS, title="t", ylabel="y", top=1.0)
     lines = {tuple(line.get_ydata()) for line in figure.axes[0].get_lines()}
     assert {tuple(np.round(line, 9)) for line in lines} == {(0.2, 0.6), (0.1, 0.1)}

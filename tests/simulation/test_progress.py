@@ -16,7 +16,7 @@ UNITS = TOY.units(Options("full"))
 BAD = Failed("ValueError: [no] luck", "")
 
 
-def test_plain_lines_are_few_and_tell_of_failures_at_once(monkeypatch):
+def test_plain_lines_are_few_and_tell_of_failures_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 1000, 3))  # every look at the clock is three seconds later
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     lines: list[str] = []
@@ -32,7 +32,7 @@ def test_plain_lines_are_few_and_tell_of_failures_at_once(monkeypatch):
     ]
 
 
-def test_no_time_left_is_said_before_it_can_be_known():
+def test_no_time_left_is_said_before_it_can_be_known() -> None:
     pace = progress.Pace(100)
     said = []
     for second in [60, *range(61, 160)]:  # the first unit waits a minute for kernels; then one ends each second
@@ -46,7 +46,7 @@ def test_no_time_left_is_said_before_it_can_be_known():
     assert two.text == ""
 
 
-def test_the_bar_shows_units_done_and_failures_as_they_are():
+def test_the_bar_shows_units_done_and_failures_as_they_are() -> None:
     screen = io.StringIO()
     with progress.ProgressBar(Console(file=screen, force_terminal=True, width=120, color_system=None)) as shown:
         shown.begin("toy", missing=2, finished=0)
@@ -63,5 +63,5 @@ def test_the_bar_shows_units_done_and_failures_as_they_are():
     ("seconds", "text"),
     [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (3599, "59 min 59 s"), (7260, "2 h 01 min")],
 )
-def test_durations_read_as_people_say_them(seconds: float, text: str):
+def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
     assert progress.progress_duration(seconds) == text

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,12 +34,12 @@ FULL = Options("full")
 class Inline:
     """No processes: for tests of what is kept, not of how it is computed."""
 
-    def compute(self, run, units):
+    def compute(self, run: Any, units: Any) -> Iterator[Any]:
         for unit in units:
             yield unit, attempt_in_engine(run, unit)
 
 
-def test_the_table_is_what_a_plain_loop_computes(tmp_path):
+def test_the_table_is_what_a_plain_loop_computes(tmp_path: Path) -> None:
     report = run(TOY, FULL, out=tmp_path, engine=Inline())
     assert (report.units, report.computed, report.failures) == (12, 12, ())
     expected = []
@@ -58,7 +60,9 @@ def test_the_table_is_what_a_plain_loop_computes(tmp_path):
     assert min(took["seconds"].to_pylist()) > 0
 
 
-def test_killed_twice_it_ends_with_the_rows_of_an_uninterrupted_run(tmp_path, log, monkeypatch):
+def test_killed_twice_it_ends_with_the_rows_of_an_uninterrupted_run(
+    tmp_path: Path, log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TOY_SLEEP", "0.15")
     moments = random.Random(20)
     killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
@@ -88,14 +92,14 @@ def _parts(out: Path) -> set[Path]:
     return set((out / "toy").glob("*.parquet"))
 
 
-def test_any_number_of_workers_makes_the_same_table(tmp_path, log):
+def test_any_number_of_workers_makes_the_same_table(tmp_path: Path, log: Any) -> None:
     run(TOY, FULL, out=tmp_path / "1", engine=Local(1))
     assert numbers(log) == list(range(12))
     run(TOY, FULL, out=tmp_path / "2", engine=Local(2))
     assert (tmp_path / "1/toy.parquet").read_bytes() == (tmp_path / "2/toy.parquet").read_bytes()
 
 
-def test_only_what_is_missing_is_computed(tmp_path, log):
+def test_only_what_is_missing_is_computed(tmp_path: Path, log: Any) -> None:
     run(TOY, replace(FULL, seeds=[0]), out=tmp_path, engine=Inline())
     first = (tmp_path / "toy.parquet").read_bytes()
     assert numbers(log) == [0, 1, 2, 3, 4, 5]
@@ -108,7 +112,7 @@ def test_only_what_is_missing_is_computed(tmp_path, log):
     assert (tmp_path / "toy.parquet").read_bytes() == first
 
 
-def test_changed_settings_are_recomputed_and_not_mixed(tmp_path, log):
+def test_changed_settings_are_recomputed_and_not_mixed(tmp_path: Path, log: Any) -> None:
     run(TOY, FULL, out=tmp_path, engine=Inline())
     before = (tmp_path / "toy.parquet").read_bytes()
     assert run(TOY, replace(FULL, rounds=1), out=tmp_path, engine=Inline()).computed == 12
@@ -119,7 +123,9 @@ def test_changed_settings_are_recomputed_and_not_mixed(tmp_path, log):
     assert run(changed, FULL, out=tmp_path, engine=Inline()).computed == 12
 
 
-def test_rows_of_other_sources_are_computed_again_unless_they_are_to_be_kept(tmp_path, log, monkeypatch):
+def test_rows_of_other_sources_are_computed_again_unless_they_are_to_be_kept(
+    tmp_path: Path, log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An older algorithm has the same settings, and often the same version."""
     said: list[str] = []
     with monkeypatch.context() as older:
@@ -138,7 +144,9 @@ def test_rows_of_other_sources_are_computed_again_unless_they_are_to_be_kept(tmp
     assert said[-1] == "toy: 0 units to compute, 12 done before"
 
 
-def test_a_failing_unit_is_reported_and_the_others_go_on(tmp_path, log, monkeypatch):
+def test_a_failing_unit_is_reported_and_the_others_go_on(
+    tmp_path: Path, log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TOY_FAILS", "two")
     report = run(TOY, FULL, out=tmp_path, engine=Local(2))
     reasons = {unit.number: reason for unit, reason in report.failures}
@@ -155,14 +163,16 @@ def test_a_failing_unit_is_reported_and_the_others_go_on(tmp_path, log, monkeypa
     assert not list(tmp_path.rglob("failed-*"))
 
 
-def test_a_unit_that_kills_its_process_is_reported_and_the_others_go_on(tmp_path, monkeypatch):
+def test_a_unit_that_kills_its_process_is_reported_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TOY_DIES", "three")
     report = run(TOY, Options("quick"), out=tmp_path, engine=Local(2))
     assert [(unit.number, reason) for unit, reason in report.failures] == [(2, "its process died (exit status 7)")]
     assert set(results(tmp_path, "toy")["unit"].to_pylist()) == {0, 1}
 
 
-def test_rows_that_are_not_as_announced_are_a_failure(tmp_path):
+def test_rows_that_are_not_as_announced_are_a_failure(tmp_path: Path) -> None:
     other = replace(TOY, columns={"round": "int64", "reward": "double"})
     report = run(other, Options("quick"), out=tmp_path, engine=Inline())
     assert report.table is None
@@ -173,7 +183,7 @@ def test_rows_that_are_not_as_announced_are_a_failure(tmp_path):
     assert "toy/1" in [unit.id for unit, _ in run(wrong_type, FULL, out=tmp_path, engine=Inline()).failures]
 
 
-def test_one_unit_alone_has_a_table_of_its_own(tmp_path, log):
+def test_one_unit_alone_has_a_table_of_its_own(tmp_path: Path, log: Any) -> None:
     run(TOY, FULL, out=tmp_path, engine=Inline())
     before = (tmp_path / "toy.parquet").read_bytes()
     assert run(TOY, FULL, out=tmp_path, number=7, engine=Inline()).computed == 0
@@ -186,7 +196,7 @@ def test_one_unit_alone_has_a_table_of_its_own(tmp_path, log):
     assert results(tmp_path, "toy/17")["seed"].to_pylist() == [2, 2, 2]
 
 
-def test_what_is_missing_is_said(tmp_path, monkeypatch):
+def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInput, match="a run of 'wheel' with this folder"):
         results(tmp_path, "wheel")
     with pytest.raises(InvalidInput, match="found no unit"):
@@ -197,9 +207,9 @@ def test_what_is_missing_is_said(tmp_path, monkeypatch):
         run(rare, Options(learners=["rare"], datasets=["sun"]), out=tmp_path, engine=Inline())
 
 
-def test_stopping_half_way_keeps_what_is_finished(tmp_path, log):
+def test_stopping_half_way_keeps_what_is_finished(tmp_path: Path, log: Any) -> None:
     class Interrupted:
-        def compute(self, run, units):
+        def compute(self, run: Any, units: Any) -> Iterator[Any]:
             for unit in units[:5]:
                 yield unit, Finished(run(unit), 0.0)
             raise KeyboardInterrupt

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,13 +22,13 @@ FULL = Options("full")
 class Inline:
     """No processes: for tests of what is kept, not of how it is computed."""
 
-    def compute(self, run, units):
+    def compute(self, run: Any, units: Any) -> Iterator[Any]:
         for unit in units:
             yield unit, attempt_in_engine(run, unit)
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "foreign", "other columns"])
-def test_a_harmed_part_is_computed_again(tmp_path, log, harm):
+def test_a_harmed_part_is_computed_again(tmp_path: Path, log: Any, harm: str) -> None:
     run(TOY, FULL, out=tmp_path, engine=Inline())
     before = (tmp_path / "toy.parquet").read_bytes()
     kept = ResultStore(tmp_path, TOY)
@@ -48,8 +52,8 @@ def test_a_harmed_part_is_computed_again(tmp_path, log, harm):
     assert (tmp_path / "toy.parquet").read_bytes() == before
 
 
-def test_a_file_is_there_whole_or_not_at_all(tmp_path):
-    def breaks_off(file):
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    def breaks_off(file: Any) -> None:
         file.write(b"half of")
         raise OSError("no space left on device")
 
@@ -62,7 +66,7 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path):
     assert (tmp_path / "old").read_bytes() == b"all of it"
 
 
-def test_two_runs_cannot_write_to_one_folder(tmp_path):
+def test_two_runs_cannot_write_to_one_folder(tmp_path: Path) -> None:
     with ResultStore(tmp_path, TOY).locked(), pytest.raises(Busy, match="another run is writing there"):
         run(TOY, FULL, out=tmp_path, engine=Inline())
     assert run(TOY, FULL, out=tmp_path, engine=Inline()).computed == 12

@@ -22,7 +22,7 @@ def rows_of_two_seeds() -> pa.Table:
     )
 
 
-def test_the_summary_takes_the_last_value_of_each_unit():
+def test_the_summary_takes_the_last_value_of_each_unit() -> None:
     finals = summary.final_values(rows_of_two_seeds(), "mean_reward")
     assert {key: list(values) for key, values in finals.items()} == {
         ("digits", "o2pl"): [0.5, 0.7],
@@ -34,7 +34,7 @@ def test_the_summary_takes_the_last_value_of_each_unit():
     assert [list(column.cells) for column in shown.columns] == [["o2pl", "uniform"], ["0.600 ± 0.100", "0.100 ± 0.000"]]
 
 
-def test_the_bootstrap_is_the_same_each_time_and_near_the_normal_interval():
+def test_the_bootstrap_is_the_same_each_time_and_near_the_normal_interval() -> None:
     values = np.random.default_rng(1).normal(0.3, 0.1, 80)
     low, high = statistics.percentile_interval(values)
     assert (low, high) == statistics.percentile_interval(values.copy())

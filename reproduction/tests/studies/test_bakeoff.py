@@ -43,7 +43,7 @@ def worlds(units: list[Any]) -> list[str]:
 # -- halves and seeds
 
 
-def test_even_positions_are_tuned_on_and_odd_ones_compared_on(folder: str):
+def test_even_positions_are_tuned_on_and_odd_ones_compared_on(folder: str) -> None:
     compared = worlds(BAKEOFF.units(Options("full", data=folder)))
     tuned = worlds(BAKEOFF_TUNING.units(Options("full", data=folder)))
     assert compared == list(ORDER)
@@ -69,12 +69,12 @@ def test_even_positions_are_tuned_on_and_odd_ones_compared_on(folder: str):
         BAKEOFF_TUNING.units(Options("full", data=folder, datasets=["3_three"]))
 
 
-def test_a_number_is_the_same_unit_whatever_is_chosen(folder: str):
+def test_a_number_is_the_same_unit_whatever_is_chosen(folder: str) -> None:
     for unit in BAKEOFF.units(Options("full", data=folder, seeds=[0, 1], learners=["uniform", "o2pl"])):
         assert BAKEOFF.unit(unit.number, Options("full", data=folder)) == unit
 
 
-def test_tuning_has_seeds_of_its_own(folder: str):
+def test_tuning_has_seeds_of_its_own(folder: str) -> None:
     options = Options("full", data=folder, seeds=[2], datasets=["iris"], rounds=40)
     (tuned,) = BAKEOFF_TUNING.units(replace(options, learners=["linucb:0"]))
     (compared,) = BAKEOFF.units(replace(options, learners=["linucb"]))
@@ -94,7 +94,7 @@ def test_tuning_has_seeds_of_its_own(folder: str):
 # -- runs
 
 
-def test_a_row_is_what_a_plain_loop_makes_of_its_settings(folder: str):
+def test_a_row_is_what_a_plain_loop_makes_of_its_settings(folder: str) -> None:
     (unit,) = BAKEOFF.units(Options("full", rounds=500, data=folder, datasets=["1_one"], learners=["lints"], seeds=[4]))
     row = {name: values[0] for name, values in BAKEOFF.run(unit).items()}
     assert list(row) == list(COLUMNS)
@@ -116,7 +116,7 @@ def test_a_row_is_what_a_plain_loop_makes_of_its_settings(folder: str):
     assert {**again, "cpu_seconds": 0} == {**row, "cpu_seconds": 0}
 
 
-def test_arms_are_not_timed_and_decide_as_if_they_were(folder: str):
+def test_arms_are_not_timed_and_decide_as_if_they_were(folder: str) -> None:
     (unit,) = BAKEOFF.units(
         Options("full", data=folder, datasets=["1_one"], learners=["o2pl-penalty-0-clip"], seeds=[4])
     )
@@ -127,14 +127,14 @@ def test_arms_are_not_timed_and_decide_as_if_they_were(folder: str):
     assert fast["mean_reward"] == timed["mean_reward"]
 
 
-def test_every_entrant_plays():
+def test_every_entrant_plays() -> None:
     for unit in BAKEOFF.units(Options("quick", rounds=25, datasets=["iris"], seeds=[0])):
         columns = BAKEOFF.run(unit)
         assert list(columns) == list(COLUMNS)
         assert 0 <= columns["mean_reward"][0] <= 1
 
 
-def test_vw_is_optional():
+def test_vw_is_optional() -> None:
     """Without the package its learners are left out, and nothing imports it."""
     script = (
         "import sys; sys.modules['vowpalwabbit'] = None\n"
@@ -147,7 +147,7 @@ def test_vw_is_optional():
     assert set(done.stdout.split()) == {name for name in playing if not name.startswith("vw-")}
 
 
-def test_the_default_beats_the_papers_replay_and_chance():
+def test_the_default_beats_the_papers_replay_and_chance() -> None:
     """The four embedded sets, 200 rounds, two seeds.
 
     Over seeds 1000 to 1029 the mean gap over the sets of a single seed was .27 ± .025 (lowest .21) to the paper's

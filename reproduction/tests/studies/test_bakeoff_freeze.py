@@ -39,7 +39,7 @@ def tuning_rows(rewards: dict[str, list[float]], sets: dict[str, str] | None = N
     return pa.Table.from_pylist(made)
 
 
-def test_freezing_takes_the_best_mean_and_the_first_of_equals():
+def test_freezing_takes_the_best_mean_and_the_first_of_equals() -> None:
     greedy = [0.5, 0.6, 0.75, 0.75, 0.3, 0.2, 0.1, 0.0]
     ridge = [0.1] * 7 + [0.2]
     frozen = freeze(tuning_rows({"logistic-greedy": greedy, "ridge-greedy": ridge}), "2026-01-31")
@@ -53,7 +53,7 @@ def test_freezing_takes_the_best_mean_and_the_first_of_equals():
     assert frozen["ridge-greedy"]["settings"] == ENTRANTS["ridge-greedy"].candidates[7]
 
 
-def test_freezing_refuses_rows_that_do_not_compare():
+def test_freezing_refuses_rows_that_do_not_compare() -> None:
     with pytest.raises(InvalidInput, match="expected all 8 settings on the same sets and seeds"):
         freeze(tuning_rows({"logistic-greedy": [0.5] * 7}), "today")
     rows = tuning_rows({"logistic-greedy": [0.5] * 8})
@@ -64,7 +64,7 @@ def test_freezing_refuses_rows_that_do_not_compare():
         freeze(opened, "today")
 
 
-def test_the_frozen_file_is_what_the_bakeoff_plays(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_frozen_file_is_what_the_bakeoff_plays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "frozen.json"
     file.write_bytes(FROZEN.read_bytes())
     steps = [0.0] * 7 + [1.0]

@@ -21,7 +21,7 @@ from o2pl_reproduction.studies.bakeoff_learners import (
 )
 
 
-def test_everyone_who_is_tuned_has_as_many_settings():
+def test_everyone_who_is_tuned_has_as_many_settings() -> None:
     tried = {name: len(entrant.candidates) for name, entrant in ENTRANTS.items()}
     assert {number for name, number in tried.items() if not name.startswith("vw-")} == {0, TRIED, TRIED + 4}
     assert all(number >= TRIED for name, number in tried.items() if name.startswith("vw-") and "published" not in name)
@@ -32,7 +32,7 @@ def test_everyone_who_is_tuned_has_as_many_settings():
     assert set(ENTRANTS) - playing == tuned - set(read_frozen())  # who is not tuned yet waits
 
 
-def test_who_is_to_be_tuned_and_is_not_takes_no_part(tmp_path: Path):
+def test_who_is_to_be_tuned_and_is_not_takes_no_part(tmp_path: Path) -> None:
     entries = read_frozen()
     del entries["linucb"]
     (tmp_path / "frozen.json").write_text(json.dumps(entries))
@@ -40,7 +40,7 @@ def test_who_is_to_be_tuned_and_is_not_takes_no_part(tmp_path: Path):
     assert {each.description["name"] for each in frozen_learners(tmp_path / "frozen.json")} == everyone - {"linucb"}
 
 
-def test_settings_make_the_learner_they_describe():
+def test_settings_make_the_learner_they_describe() -> None:
     for each in (*frozen_learners(), *candidate_learners()):
         settings = json.loads(json.dumps(each.description))
         learner: Any = built(settings, n_actions=4, random_state=11)
@@ -51,7 +51,7 @@ def test_settings_make_the_learner_they_describe():
         assert each.needs == ("vw" if settings["class"] == "VowpalWabbit" else None)
 
 
-def test_the_default_constructor_is_what_takes_part_and_what_was_frozen():
+def test_the_default_constructor_is_what_takes_part_and_what_was_frozen() -> None:
     params = {each.description["name"]: each.description["params"] for each in frozen_learners()}
     default = O2PL().get_params()
     assert {name: decode_from_storage(value) for name, value in params["o2pl"].items()}.items() <= default.items()
@@ -60,7 +60,7 @@ def test_the_default_constructor_is_what_takes_part_and_what_was_frozen():
     assert O2PL(**frozen).get_params() == default | {"control": CONTROL}
 
 
-def test_vw_is_tuned_over_its_cost_estimates_where_it_has_more_than_one():
+def test_vw_is_tuned_over_its_cost_estimates_where_it_has_more_than_one() -> None:
     kinds = ("--cb_type ips", "--cb_type dr")
     for name, entrant in ENTRANTS.items():
         if name.startswith("vw-") and "published" not in name:
@@ -70,7 +70,7 @@ def test_vw_is_tuned_over_its_cost_estimates_where_it_has_more_than_one():
             assert any("--cb_type" not in each for each in options)  # VW's own: mtr
 
 
-def test_arms_of_pessimism_are_their_learner_but_for_penalty_and_clip():
+def test_arms_of_pessimism_are_their_learner_but_for_penalty_and_clip() -> None:
     params = {each.description["name"]: each.description["params"] for each in frozen_learners()}
     for arms in (DEFAULT_ARMS, BOOK_ARMS):
         own = params[arms.learner]
@@ -82,7 +82,7 @@ def test_arms_of_pessimism_are_their_learner_but_for_penalty_and_clip():
     assert not set(DEFAULT_ARMS.settings()) & NOT_TUNED  # where the recipe was not tuned
 
 
-def test_the_published_protocol_is_vw_off_the_shelf():
+def test_the_published_protocol_is_vw_off_the_shelf() -> None:
     for each in frozen_learners():
         if each.description["protocol"] == "published":
             learner: Any = built(each.description, n_actions=3, random_state=0)
@@ -90,6 +90,6 @@ def test_the_published_protocol_is_vw_off_the_shelf():
             assert (learner.constant, learner.costs, learner.learning_rate) == (False, (0.0, 1.0), 0.5)
 
 
-def test_the_settings_in_the_documents_are_those_that_play():
+def test_the_settings_in_the_documents_are_those_that_play() -> None:
     shown = Path(__file__).parents[3] / "docs/reproduction/bakeoff-settings.json"
     assert shown.read_bytes() == FROZEN.read_bytes()

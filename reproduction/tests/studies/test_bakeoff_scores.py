@@ -10,11 +10,11 @@ from o2pl_reproduction.studies.bakeoff_learners import BOOK_ARMS, ENTRANTS
 from o2pl_reproduction.studies.bakeoff_scores import LABELS, book_scores, published_scores, scores
 
 
-def test_everyone_has_a_label():
+def test_everyone_has_a_label() -> None:
     assert set(LABELS) == set(ENTRANTS)
 
 
-def test_rows_of_one_half_are_read_and_must_be_whole():
+def test_rows_of_one_half_are_read_and_must_be_whole() -> None:
     both = pa.concat_tables([rows_of({}, half="tuning"), rows_of({"uniform": 0.5})])
     assert scores(both).rewards["uniform"].mean() == pytest.approx(0.2, abs=0.01)
     assert scores(rows_of({}, half="embedded")).names == tuple(f"{row}_set" for row in range(SETS))
@@ -24,7 +24,7 @@ def test_rows_of_one_half_are_read_and_must_be_whole():
         scores(rows_of({}, ["uniform"]))
 
 
-def test_who_played_fewer_seeds_is_compared_on_those():
+def test_who_played_fewer_seeds_is_compared_on_those() -> None:
     """The rival is .1 below on seeds 0 to 2, which alone it has played; O2PL itself is .3 lower on the others."""
     rows = rows_of({}, ["o2pl", "uniform"])
     seeds, learner = np.asarray(rows["seed"]), np.asarray(rows["learner"])
@@ -39,7 +39,7 @@ def test_who_played_fewer_seeds_is_compared_on_those():
     assert found.cpu("uniform") == pytest.approx(0.9 * SETS)
 
 
-def test_published_sets_and_seeds_of_arms_are_those_that_all_have_played():
+def test_published_sets_and_seeds_of_arms_are_those_that_all_have_played() -> None:
     """The book and its arms played seeds 0 and 1 of the tuning half, the published VW none of it."""
     book = sorted(BOOK_ARMS.names)
     tuning = rows_of({}, book, "tuning")
@@ -51,7 +51,7 @@ def test_published_sets_and_seeds_of_arms_are_those_that_all_have_played():
     assert book_scores(rows).rewards["o2pl-book"].shape == (2 * SETS, 2)
 
 
-def test_published_seeds_are_those_of_both_halves():
+def test_published_seeds_are_those_of_both_halves() -> None:
     """Everyone played all seeds of one half, and seeds 0 to 5 of the other."""
     tuning = rows_of({}, half="tuning")
     place = tuning.schema.get_field_index("world")

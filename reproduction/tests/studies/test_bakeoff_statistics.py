@@ -24,11 +24,11 @@ def slow_sign_test(gaps: list[float]) -> float:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from([-0.3, -0.01, 0.0, 0.02, 0.5]), min_size=1, max_size=9))
-def test_the_sign_test_counts_patterns(gaps: list[float]):
+def test_the_sign_test_counts_patterns(gaps: list[float]) -> None:
     assert statistics.sign_test(np.array([gaps]))[0] == pytest.approx(slow_sign_test(gaps))
 
 
-def test_a_win_needs_agreeing_seeds_and_a_gap():
+def test_a_win_needs_agreeing_seeds_and_a_gap() -> None:
     theirs = np.full((6, 10), 0.5)
     gaps = np.array(
         [
@@ -46,7 +46,7 @@ def test_a_win_needs_agreeing_seeds_and_a_gap():
     assert statistics.by_sign_test(theirs[:1, :6] + 0.3, theirs[:1, :6]).tolist() == [1]
 
 
-def test_z_scores_and_one_sided_verdicts():
+def test_z_scores_and_one_sided_verdicts() -> None:
     generator = np.random.default_rng(0)
     ours, theirs = generator.uniform(0, 1, (40, 3)), generator.uniform(0, 1, (40, 3))
     played = generator.integers(5, 200, 40)
@@ -61,7 +61,7 @@ def test_z_scores_and_one_sided_verdicts():
     assert statistics.by_z_test(certain, np.array([[0.0], [0.0], [1.0]]), np.array([9, 9, 9])).tolist() == [1, 0, 0]
 
 
-def test_wilcoxon_against_all_sign_flips():
+def test_wilcoxon_against_all_sign_flips() -> None:
     generator = np.random.default_rng(2)
     for _ in range(5):
         gaps = generator.normal(0.4, 1, 9)
@@ -73,7 +73,7 @@ def test_wilcoxon_against_all_sign_flips():
     assert statistics.wilcoxon_p(np.zeros(5)) == 1.0
 
 
-def test_records_count_and_average_dk():
+def test_records_count_and_average_dk() -> None:
     verdicts, complexity = np.array([1, 1, -1, 0, 1]), np.array([10, 20, 7, 1000, 60])
     record = statistics.record(verdicts, complexity)
     assert (record.wins, record.losses, record.sets, str(record)) == (3, 1, 5, "3/1")
@@ -84,7 +84,7 @@ def test_records_count_and_average_dk():
     assert math.isnan(none.complexity_of_losses)
 
 
-def test_a_pair_is_all_of_these():
+def test_a_pair_is_all_of_these() -> None:
     generator = np.random.default_rng(3)
     ours, theirs = generator.uniform(0.4, 0.9, (7, 6)), generator.uniform(0.3, 0.8, (7, 6))
     played, complexity = np.full(7, 300), np.arange(1, 8)
@@ -100,6 +100,6 @@ def test_a_pair_is_all_of_these():
     assert reverse.wilcoxon == pytest.approx(pair.wilcoxon)
 
 
-def test_performance_above_chance():
+def test_performance_above_chance() -> None:
     scores = statistics.above_chance(np.array([[0.5, 0.5], [1.0, 1.0], [0.1, 0.1]]), np.array([2, 4, 5]))
     np.testing.assert_allclose(scores, [0.0, 1.0, -0.125])

@@ -27,7 +27,7 @@ def some(share: float, otherwise: float, sets: int) -> Any:
     return np.where(np.arange(SETS) < sets, share, otherwise)
 
 
-def test_all_bars_can_be_met():
+def test_all_bars_can_be_met() -> None:
     simple = np.isin(np.arange(SETS), SMALLEST)  # the paper's replay loses to the published VW on five simple sets
     wins = {"o2pl-replay": np.where(simple, 0.2, 0.05), "o2pl-book": 0.05, "vw-regcb-published": some(0.1, 0.1, 0)}
     found = {key: is_met for key, is_met in verdicts(rows_of(wins)).items() if not key.startswith("o2pl")}
@@ -35,7 +35,7 @@ def test_all_bars_can_be_met():
     assert all(found.values()), found
 
 
-def test_penalty_and_clip_are_judged_on_their_own():
+def test_penalty_and_clip_are_judged_on_their_own() -> None:
     """The default's penalty is worth .1; as printed, the penalty costs .2 and the clip is worth nothing."""
     book = {name: 0.3 - 0.2 * (penalty == 0) for name, (penalty, _) in BOOK_ARMS.names.items()}
     arms = {name: 0.1 * (penalty == 0) for name, (penalty, _) in DEFAULT_ARMS.names.items()}
@@ -51,7 +51,7 @@ def test_penalty_and_clip_are_judged_on_their_own():
     assert figures["o2pl-book-clip"] == pytest.approx(0.0, abs=0.005)
 
 
-def test_verdicts_follow_the_rows():
+def test_verdicts_follow_the_rows() -> None:
     found = verdicts(rows_of({"vw-greedy": some(-0.03, 0.1, 5), "vw-bag": some(-0.12, 0.1, 3)}))
     assert not found["vw-greedy-wins"]  # 19 wins, 5 losses
     assert not found["vw-bag-wins"]  # 21 wins, 3 losses: five a loss, and by chance it may be fewer
@@ -67,7 +67,7 @@ def test_verdicts_follow_the_rows():
     assert not tie["vw-greedy-ahead"]
 
 
-def test_the_bars_of_greedy():
+def test_the_bars_of_greedy() -> None:
     near = rows_of({"vw-greedy": some(-0.051, 0.06, 1)})
     assert measured(near)["greedy-gap"] == pytest.approx((23 * 0.06 - 0.051) / 24, abs=0.002)
     assert measured(near)["greedy-worst"] == pytest.approx(-0.051, abs=0.004)
@@ -88,7 +88,7 @@ def _doubled(rows: pa.Table) -> list[float]:
     return [2.0 if name == "o2pl" else 0.9 for name in rows["learner"].to_pylist()]
 
 
-def test_the_published_record_is_compared_by_shares():
+def test_the_published_record_is_compared_by_shares() -> None:
     """15 wins and 1 loss of 24 sets are surely more wins than losses: as the paper says, and by half of its margin."""
     gaps = np.repeat([0.1, -0.1, 0.0], [15, 1, 8])
     found = rows_of({f"{rival}-published": gaps for rival in VW} | {"o2pl-replay": 0.0, "o2pl-book": gaps})
@@ -106,7 +106,7 @@ def test_the_published_record_is_compared_by_shares():
     assert [PRINTED[rival].margin for rival in VW] == pytest.approx([0.10, -0.04, 0.05, 0.53])
 
 
-def test_complexity_of_the_replays_wins_and_losses():
+def test_complexity_of_the_replays_wins_and_losses() -> None:
     """The paper's replay loses to published Greedy on the first, small sets, and wins on the large ones."""
     replay = np.repeat([0.2, 0.0], [5, 19])
     rows = rows_of({"o2pl-replay": replay, "vw-greedy-published": 0.1})
@@ -119,7 +119,7 @@ def test_complexity_of_the_replays_wins_and_losses():
     assert "vw-greedy-complexity" not in measured(rows_of({"o2pl-replay": 0.0}))  # it loses none
 
 
-def test_what_was_not_tuned_is_compared_on_all_sets():
+def test_what_was_not_tuned_is_compared_on_all_sets() -> None:
     """The paper's replay loses every set of the tuning half, which our recipe does not play for the record."""
     confirmed = rows_of({f"{rival}-published": 0.1 for rival in VW} | {"o2pl-replay": 0.0})
     other = rows_of({f"{rival}-published": 0.0 for rival in VW} | {"o2pl-replay": 0.1}, sorted(NOT_TUNED), "tuning")
@@ -135,7 +135,7 @@ def test_what_was_not_tuned_is_compared_on_all_sets():
     assert found["vw-greedy-published"].literal == found["vw-greedy-replay"].measured
 
 
-def test_without_vw_there_are_fewer_claims_and_figures():
+def test_without_vw_there_are_fewer_claims_and_figures() -> None:
     plain = rows_of({}, [name for name in LABELS if not name.startswith("vw-")])
     rivals = [key for key in verdicts(plain) if not key.startswith("o2pl")]
     assert rivals == ["ridge-greedy-ahead", "logistic-greedy-ahead"]
@@ -143,7 +143,7 @@ def test_without_vw_there_are_fewer_claims_and_figures():
     assert all(line["× VW Greedy"] == "" for line in BAKEOFF_STUDY.table(plain))
 
 
-def test_table_and_figures_are_of_the_rows():
+def test_table_and_figures_are_of_the_rows() -> None:
     rows = rows_of({"vw-greedy": some(-0.1, 0.1, 6)})
     lines = {line["learner"]: line for line in BAKEOFF_STUDY.table(rows)}
     greedy = lines["VW Greedy"]

@@ -11,7 +11,7 @@ from o2pl.simulation.experiment import Options
 from o2pl_reproduction.studies.classification import CLASSIFICATION, LEARNERS
 
 
-def test_a_folder_of_data_sets_joins_the_table(tmp_path: Path):
+def test_a_folder_of_data_sets_joins_the_table(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = pa.table({"x": rng.normal(size=30), "kind": ["a", "b"] * 15, "target": [0, 1] * 15})
     for folder in ("here", "there"):

@@ -61,7 +61,7 @@ def test_items_are_known_by_their_ids() -> None:
 
 
 def test_bandit_returns_the_place_on_the_page_and_its_propensity() -> None:
-    bandit = BanditOfItems(BANDITS["bandit-0.05"](None, 0))  # type: ignore[arg-type]  # items: no number of actions
+    bandit = BanditOfItems(BANDITS["bandit-0.05"](None, 0))  # items: no number of actions
     generator = np.random.default_rng(0)
     for _ in range(60):
         shown = generator.choice(20, size=4, replace=False)

@@ -56,7 +56,7 @@ def scrm_risk(theta: float, rows: list[tuple[float, float, float]], penalty: flo
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-def test_o2pl_minimises_the_clipped_risk_of_all_rollouts(seed: int):
+def test_o2pl_minimises_the_clipped_risk_of_all_rollouts(seed: int) -> None:
     path, losses = path_of("o2pl-surrogate", 3, seed)
     batches = collected(path, seed)
     for m in range(1, 4):
@@ -68,20 +68,20 @@ def test_o2pl_minimises_the_clipped_risk_of_all_rollouts(seed: int):
 
 
 @pytest.mark.parametrize("seed", [4, 5])  # at 3 it runs to where all weights vanish, as it may
-def test_scrm_minimises_its_risk_on_the_last_rollout_alone(seed: int):
+def test_scrm_minimises_its_risk_on_the_last_rollout_alone(seed: int) -> None:
     path, _ = path_of("scrm-1", 3, seed)
     for m, rows in enumerate(collected(path, seed), 1):
         here = scrm_risk(path[m], rows, 1.0)
         assert here <= min(scrm_risk(path[m] + step, rows, 1.0) for step in (-0.02, 0.02))
 
 
-def test_the_optimum_is_the_least_expected_loss():
+def test_the_optimum_is_the_least_expected_loss() -> None:
     rng = np.random.default_rng(0)
     drawn = (1 + 0.3 * rng.standard_normal(200_000) - (1 + 0.3 * rng.standard_normal(200_000))) ** 2 - 1
     assert abs(drawn.mean() - OPTIMUM) < 3.9 * drawn.std() / math.sqrt(len(drawn))  # level 1e-4
 
 
-def test_variation_is_the_length_of_the_last_part_of_the_path():
+def test_variation_is_the_length_of_the_last_part_of_the_path() -> None:
     thetas = np.array([[9.0, 1.0, 2.0, 1.5], [9.0, 0.0, 0.0, 0.0]])
     assert list(variation(thetas, 2)) == [1.5, 0.0]
 
@@ -100,7 +100,7 @@ def replaced(rows: pa.Table, column: str, learner: str, value: float) -> pa.Tabl
     return rows.set_column(rows.schema.get_field_index(column), column, pa.array(values))
 
 
-def test_verdicts_follow_the_rows(rows: pa.Table):
+def test_verdicts_follow_the_rows(rows: pa.Table) -> None:
     losses = paths(rows, "loss")
     rival = best_scrm(final(losses))
     assert losses[rival][:, -1].mean() == min(losses[name][:, -1].mean() for name in ("scrm-0", "scrm-1"))
@@ -120,7 +120,7 @@ def test_verdicts_follow_the_rows(rows: pa.Table):
     assert found["gaussian/better-surrogate"].measured.value == pytest.approx(gap)
 
 
-def test_the_letter_is_held_to_what_it_learns_and_not_to_its_steadiness(rows: pa.Table):
+def test_the_letter_is_held_to_what_it_learns_and_not_to_its_steadiness(rows: pa.Table) -> None:
     """At λ = 1 it does not leave its start, which is as steady as can be."""
     path, losses = path_of("o2pl-paper", 3, 3)
     assert path == pytest.approx([2.5] * 4, abs=1e-3)
@@ -133,13 +133,13 @@ def test_the_letter_is_held_to_what_it_learns_and_not_to_its_steadiness(rows: pa
     assert keys == {"better-paper", "final-paper"}
 
 
-def test_the_report_has_a_figure_of_three_methods_and_a_row_for_each_learner(rows: pa.Table):
+def test_the_report_has_a_figure_of_three_methods_and_a_row_for_each_learner(rows: pa.Table) -> None:
     (figure,) = GAUSSIAN.figures(rows).values()
     assert [axes.get_title(loc="left")[:3] for axes in figure.axes[:3]] == ["(a)", "(b)", "(c)"]
     assert len(GAUSSIAN.table(rows)) == 4
 
 
-def test_learners_are_rebuilt_from_their_settings():
+def test_learners_are_rebuilt_from_their_settings() -> None:
     for name, settings in learners().items():
         learner = built(settings)
         assert isinstance(learner, SCRM if name.startswith("scrm") else GaussianO2PL)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ def test_it_is_registered_and_a_unit_runs() -> None:
 
 
 def test_the_table_has_leads_over_the_default() -> None:
-    made = []
+    made: list[Any] = []
     for name, shift in zip(LEARNERS, (0.0, 0.1, -0.2, 0.05, -0.3), strict=True):
         for seed, base in enumerate((0.5, 0.6, 0.7)):
             row = {"world": "waves", "learner": name, "unit": 3 * len(made) + seed, "mean_reward": base + shift}

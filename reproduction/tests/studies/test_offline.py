@@ -29,7 +29,7 @@ each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.e
 
 
 @pytest.mark.parametrize("name", ["ipw-csc", "o2pl"])
-def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
+def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str) -> None:
     (unit,) = OFFLINE_MULTICLASS.experiment.units(Options(rounds=60, datasets=["iris"], learners=[name], seeds=[4]))
     chance, choice = np.random.SeedSequence(4).spawn(2)
     logged = LOGGED_TASKS["iris"].log(60, np.random.default_rng(chance))
@@ -56,7 +56,7 @@ def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
         assert columns["value"] == columns["sampled"]
 
 
-def test_all_learners_of_a_seed_are_given_the_same_log():
+def test_all_learners_of_a_seed_are_given_the_same_log() -> None:
     units = OFFLINE_SYNTHETIC.experiment.units(
         Options(rounds=50, datasets=["logistic"], learners=["dm-arms", "dm-additive"], seeds=[0, 1])
     )
@@ -64,7 +64,7 @@ def test_all_learners_of_a_seed_are_given_the_same_log():
     assert entropies[0, "dm-arms"] == entropies[0, "dm-additive"] != entropies[1, "dm-arms"]
 
 
-def test_rivals_have_the_settings_that_the_tables_give():
+def test_rivals_have_the_settings_that_the_tables_give() -> None:
     params = {cell.learner["name"]: cell.learner["params"] for cell in OFFLINE_SYNTHETIC.experiment.cells(None)}
     assert tuple(params["dr"][name] for name in ("l2", "clip", "model_l2")) == offline.SYNTHETIC["dr"]
     for name, model in (("dm-additive", "additive"), ("dm-arms", "arms")):
@@ -73,14 +73,14 @@ def test_rivals_have_the_settings_that_the_tables_give():
         assert own["model"] == model
 
 
-def test_a_unit_with_other_settings_is_refused():
+def test_a_unit_with_other_settings_is_refused() -> None:
     unit = OFFLINE_SYNTHETIC.experiment.units(Options(rounds=50, learners=["o2pl"]))[0]
     changed = replace(unit, learner={**unit.learner, "params": {**unit.learner["params"], "l2": 1.5}})
     with pytest.raises(InvalidInput, match="offline-synthetic/0: found other settings here"):
         OFFLINE_SYNTHETIC.experiment.run(changed)
 
 
-def test_leads_are_paired_and_against_the_best_rival():
+def test_leads_are_paired_and_against_the_best_rival() -> None:
     rows = rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.7, "dr": 0.6, "ipw-csc": 0.65, "dr@logistic": 0.69}, seeds=6)
     values = np.asarray(rows["value"]).copy()
     chosen = (np.asarray(rows["learner"]) == "o2pl") & (np.asarray(rows["world"]) == "weak-overlap")
@@ -103,7 +103,7 @@ def test_leads_are_paired_and_against_the_best_rival():
 
 
 @each_study
-def test_a_tiny_run_makes_claims_figures_and_a_table(study: Study, tmp_path: Path):
+def test_a_tiny_run_makes_claims_figures_and_a_table(study: Study, tmp_path: Path) -> None:
     name = study.experiment.name
     report = run(study.experiment, Options(rounds=40, seeds=[0]), out=tmp_path, engine=Local(1))
     assert not report.failures

@@ -15,7 +15,7 @@ from o2pl_reproduction.studies.overlap import OVERLAP
 
 
 @pytest.mark.parametrize("study", [OFFLINE_SYNTHETIC, OFFLINE_MULTICLASS, OVERLAP], ids=lambda s: s.experiment.name)
-def test_arms_differ_from_their_learner_in_penalty_and_clip_alone(study: Study):
+def test_arms_differ_from_their_learner_in_penalty_and_clip_alone(study: Study) -> None:
     params = {cell.learner["name"]: cell.learner["params"] for cell in study.experiment.cells(None)}
     settings = offline.MULTICLASS if study is OFFLINE_MULTICLASS else offline.SYNTHETIC
     for arms in offline_arms.arms_of(settings):
@@ -38,7 +38,7 @@ def claims(values: dict[str, float]) -> dict[str, Claim]:
     return {claim.id.partition("/")[2]: claim for claim in OFFLINE_SYNTHETIC.claims(rows)}
 
 
-def test_claims_say_what_penalty_and_clip_are_worth():
+def test_claims_say_what_penalty_and_clip_are_worth() -> None:
     found = claims(
         {"o2pl": 0.62, "o2pl-penalty-0-clip": 0.6, "o2pl-penalty-1-clip": 0.55, "o2pl-penalty-0-no-clip": 0.61}
     )
@@ -54,7 +54,7 @@ def test_claims_say_what_penalty_and_clip_are_worth():
     assert found["o2pl-paper-negligible"].verdict == "our own question: yes"
 
 
-def test_where_pessimism_gains_most():
+def test_where_pessimism_gains_most() -> None:
     found = claims({"o2pl": 0.6, "o2pl-penalty-0-no-clip": 0.6, "o2pl-penalty-0-no-clip@weak-overlap": 0.5})
     weak, other = (found[f"pessimism-most-useful-{task}"] for task in ("weak-overlap", "misspecified"))
     assert weak.measured.value == pytest.approx(0.1)
@@ -67,7 +67,7 @@ def test_where_pessimism_gains_most():
     assert EASY == ("logistic", "linear-bernoulli")
 
 
-def test_rows_without_arms_have_no_claims_of_them():
+def test_rows_without_arms_have_no_claims_of_them() -> None:
     rows = rows_of(OFFLINE_SYNTHETIC, {})
     named = rows["learner"].to_pylist()
     rows = rows.filter([not name.startswith(("o2pl-penalty", "o2pl-paper-penalty")) for name in named])

@@ -5,7 +5,7 @@ from offline_rows import rows_of, verdicts
 from o2pl_reproduction.studies.offline_multiclass import OFFLINE_MULTICLASS
 
 
-def test_verdicts_of_the_multiclass_study_follow_the_rows():
+def test_verdicts_of_the_multiclass_study_follow_the_rows() -> None:
     good = verdicts(OFFLINE_MULTICLASS, rows_of(OFFLINE_MULTICLASS, {"o2pl": 0.9}))
     assert not good["one-setting"]
     assert not good["paper-letter"]

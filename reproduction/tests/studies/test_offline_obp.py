@@ -47,7 +47,7 @@ def claims(values: dict[str, float], seeds: int = 6, rounds: int = 2000) -> dict
 
 
 @pytest.mark.usefixtures("kept")
-def test_leads_are_paired_by_seed():
+def test_leads_are_paired_by_seed() -> None:
     rows = rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.6}, rounds=2000)
     found = offline_obp.leads(STUDY, rows, "o2pl", "obp-ipw")
     assert set(found) == set(TASKS)
@@ -59,7 +59,7 @@ def test_leads_are_paired_by_seed():
 
 
 @pytest.mark.usefixtures("kept")
-def test_verdicts_follow_the_rows():
+def test_verdicts_follow_the_rows() -> None:
     found = claims({"o2pl": 0.6, "o2pl-paper": 0.3, "ipw-csc": 0.395, "dm-additive": 0.3})
     assert found["beats-obp-ipw"].verdict == "holds for our recipe, not for the paper's"
     assert found["beats-obp-q-forest"].verdict == "our own question: yes"
@@ -72,7 +72,7 @@ def test_verdicts_follow_the_rows():
     assert lost["beats-obp-ipw"].verdict == "does not hold"
 
 
-def test_estimates_that_are_off_are_told(monkeypatch: pytest.MonkeyPatch):
+def test_estimates_that_are_off_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     found = stored(ours=0.03)
     found["studies"][STUDY]["worlds"]["logistic"] = stored()["studies"][STUDY]["worlds"]["logistic"]
     gone = found["studies"][STUDY]["worlds"]["logistic"]["estimates"]["uniform"]
@@ -84,20 +84,20 @@ def test_estimates_that_are_off_are_told(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.usefixtures("kept")
-def test_logs_of_another_length_are_not_compared():
+def test_logs_of_another_length_are_not_compared() -> None:
     assert claims({}, rounds=40) == {}
     assert offline_obp.figures(STUDY, rows_of(OFFLINE_SYNTHETIC, {}, rounds=40)) == {}
 
 
 @pytest.mark.usefixtures("kept")
-def test_the_figure_has_a_panel_for_each_policy():
+def test_the_figure_has_a_panel_for_each_policy() -> None:
     (figure,) = offline_obp.figures(STUDY, rows_of(OFFLINE_SYNTHETIC, {}, rounds=2000)).values()
     assert [axes.get_title(loc="left") for axes in figure.axes] == list(offline_obp.TARGETS.values())
-    heights = [line.get_ydata()[0] for line in figure.axes[0].lines if len(line.get_ydata()) == 1]
+    heights: list[Any] = [line.get_ydata()[0] for line in figure.axes[0].lines if len(line.get_ydata()) == 1]
     assert max(heights) == pytest.approx(0.03)  # of IPS
 
 
-def test_what_is_stored_is_the_full_size_of_every_study():
+def test_what_is_stored_is_the_full_size_of_every_study() -> None:
     found = offline_obp._stored()
     assert found["obp"] == "0.5.7"
     worlds = {
@@ -113,7 +113,7 @@ def test_what_is_stored_is_the_full_size_of_every_study():
             assert {len(values) for values in each["values"].values()} == {20}
 
 
-def test_what_is_stored_is_of_the_logs_that_the_study_draws():
+def test_what_is_stored_is_of_the_logs_that_the_study_draws() -> None:
     seed = 3
     chance, _ = np.random.SeedSequence(seed).spawn(2)
     logged = LOGGED_TASKS["iris"].log(2000, np.random.default_rng(chance))

@@ -5,7 +5,7 @@ from offline_rows import rows_of, verdicts
 from o2pl_reproduction.studies.offline_synthetic import OFFLINE_SYNTHETIC
 
 
-def test_verdicts_of_the_synthetic_study_follow_the_rows():
+def test_verdicts_of_the_synthetic_study_follow_the_rows() -> None:
     rows = rows_of(OFFLINE_SYNTHETIC, {"o2pl": 0.6, "dm-arms": 0.7})
     good = verdicts(OFFLINE_SYNTHETIC, rows)
     assert good["beats-ipw-csc"]

@@ -33,7 +33,7 @@ def verdicts(rows: pa.Table) -> dict[str, bool]:
     return {claim.id.partition("/")[2]: claim.outcome == "met" for claim in OVERLAP.claims(rows)}
 
 
-def test_the_floor_is_what_the_world_says():
+def test_the_floor_is_what_the_world_says() -> None:
     for cell in OVERLAP.experiment.cells(None):
         task = decode_from_storage(cell.world["world"])
         if cell.learner["name"] != "o2pl":  # one look at each world is enough
@@ -44,7 +44,7 @@ def test_the_floor_is_what_the_world_says():
         assert logged.logging.min() == pytest.approx(floor, rel=0.01)  # a sharp softmax all but reaches it
 
 
-def test_verdicts_follow_the_rows():
+def test_verdicts_follow_the_rows() -> None:
     values = {"o2pl": 0.8, "dr": 0.7, "ipw-csc": 0.7, "dm-arms": 0.85}
     graceful = verdicts(rows_of(values, {"o2pl": 0.75, "dr": 0.6, "ipw-csc": 0.5}))
     assert graceful["strongest"]
@@ -63,7 +63,7 @@ def test_verdicts_follow_the_rows():
     assert spared(rows_of(values, {"o2pl": 0.65, "dr": 0.6}), "o2pl", ["dr"]).value == pytest.approx(0.1 - 0.15)
 
 
-def test_a_tiny_run_makes_claims_figures_and_a_table(tmp_path: Path):
+def test_a_tiny_run_makes_claims_figures_and_a_table(tmp_path: Path) -> None:
     options = Options(rounds=40, seeds=[0])
     assert not run(OVERLAP.experiment, options, out=tmp_path, engine=Local(1)).failures
     rows = results(tmp_path, "overlap")
@@ -73,6 +73,7 @@ def test_a_tiny_run_makes_claims_figures_and_a_table(tmp_path: Path):
     drawn = [name for name in LEARNERS if name in LABELS and name not in UNTUNED]
     assert len(values.lines) == len(drawn) + 1  # and the oracle
     minimum = next(line for line in diagnostics.lines if line.get_ydata()[0] < 0.2)
-    assert list(minimum.get_xdata()) == sorted(minimum.get_xdata(), reverse=True)
+    where: Any = minimum.get_xdata()
+    assert list(where) == sorted(where, reverse=True)
     assert (np.diff(minimum.get_ydata()) < 0).all()
     assert {"learner", "floor-0.1", "floor-0.001"} <= set(OVERLAP.table(rows)[0])

@@ -23,7 +23,7 @@ CANCER = "good/breast-cancer"
 
 
 @pytest.mark.parametrize("name", ["safe", "plain"])
-def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
+def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str) -> None:
     (unit,) = EXPERIMENT.units(Options(rounds=300, datasets=[CANCER], learners=[name], seeds=[2]))
     chance, choice = np.random.SeedSequence([2, 300]).spawn(2)
     logged = IncumbentLog(Embedded("breast_cancer")).log(300, np.random.default_rng(chance))
@@ -45,7 +45,7 @@ def test_a_unit_is_what_a_plain_computation_makes_of_its_settings(name: str):
     assert np.isnan(columns["lower"][0]) == (name == "plain")
 
 
-def test_a_refusal_is_worth_what_the_incumbent_is(monkeypatch: pytest.MonkeyPatch):
+def test_a_refusal_is_worth_what_the_incumbent_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safe_improvement, "LOG_SIZES", (60,))
     (unit,) = EXPERIMENT.units(Options(rounds=60, datasets=["swapped/digits"], learners=["safe"], seeds=[0]))
     columns = safe_improvement.run_unit(unit)  # sixty rows for ten classes
@@ -53,7 +53,7 @@ def test_a_refusal_is_worth_what_the_incumbent_is(monkeypatch: pytest.MonkeyPatc
     assert columns["value"] == columns["incumbent"] == columns["learned"]
 
 
-def test_sets_take_part_in_the_sizes_they_can_fill():
+def test_sets_take_part_in_the_sizes_they_can_fill() -> None:
     sizes = {}
     for unit in EXPERIMENT.units(Options(rounds=4000, learners=["clone"], seeds=[0])):
         sizes[unit.world["name"]] = safe_improvement.run_unit(unit)["n"]
@@ -61,7 +61,7 @@ def test_sets_take_part_in_the_sizes_they_can_fill():
     assert sizes["good/digits"] == [300, 1000]
 
 
-def test_halves_of_a_folder(tmp_path: Path):
+def test_halves_of_a_folder(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for number, rows in ((1, 1000), (2, 100), (3, 1200), (5, 950)):
         columns = {"x": rng.normal(size=rows), "target": rng.integers(0, 2, rows).astype(str)}
@@ -78,7 +78,7 @@ def test_halves_of_a_folder(tmp_path: Path):
     assert safe_improvement.run_unit(unit)["n"] == [300]
 
 
-def test_a_unit_with_other_settings_is_refused():
+def test_a_unit_with_other_settings_is_refused() -> None:
     unit = EXPERIMENT.units(Options(rounds=300, datasets=[CANCER], learners=["plain"]))[0]
     changed = replace(unit, learner={**unit.learner, "params": {**unit.learner["params"], "l2": 9.0}})
     with pytest.raises(InvalidInput, match="found other settings here"):
@@ -86,7 +86,7 @@ def test_a_unit_with_other_settings_is_refused():
 
 
 @pytest.mark.parametrize("baseline", ["random", "mean", "half", "zero"])
-def test_baselines(baseline: Any):
+def test_baselines(baseline: Any) -> None:
     """Where every row has weight 1 at the start, the gradient there says which b was used."""
     rng = np.random.default_rng(0)
     X, actions = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)

@@ -42,7 +42,7 @@ def verdicts(rows: Any) -> dict[str, bool]:
     return {claim.id.partition("/")[2]: claim.outcome == "met" for claim in SAFE_IMPROVEMENT.claims(rows)}
 
 
-def test_intervals_and_gaps_are_over_sets():
+def test_intervals_and_gaps_are_over_sets() -> None:
     rows = ResultRows(rows_of({"safe": 0.6, "plain": 0.55}, spread=0.01))
     gaps = rows.by_set("safe", ["good"], [300, 1000], "plain")
     assert gaps == pytest.approx([0.05 + 0.01 * (place - 5.5) for place in range(12)])
@@ -55,7 +55,7 @@ def test_intervals_and_gaps_are_over_sets():
         rows.chosen("nobody", ["good"], [300])
 
 
-def test_verdicts_follow_the_rows():
+def test_verdicts_follow_the_rows() -> None:
     good = verdicts(rows_of({"safe": 0.6}))
     assert all(met for key, met in good.items() if not key.startswith(("good-", "poor-", "paper-")))
     assert good["pessimism-safe"]
@@ -75,7 +75,7 @@ def test_verdicts_follow_the_rows():
     assert not uncertain["lcb"]  # .005 ahead, with an interval of ± .02
 
 
-def test_tiny_units_make_claims_figures_and_a_table(monkeypatch: pytest.MonkeyPatch):
+def test_tiny_units_make_claims_figures_and_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safe_improvement, "LOG_SIZES", (60, 1000))
     monkeypatch.setattr(study, "LOG_SIZES", (60, 1000))
     parts = []
@@ -95,7 +95,7 @@ def test_tiny_units_make_claims_figures_and_a_table(monkeypatch: pytest.MonkeyPa
     assert len({tuple(line) for line in table}) == 1
 
 
-def test_pessimism_alone_is_told_by_value_and_by_harm():
+def test_pessimism_alone_is_told_by_value_and_by_harm() -> None:
     worse = {f"{name}@good": 0.48 for name in ("neither", "clip")}
     rows = rows_of({"clip-penalty": 0.52, ARMS.name(0.1, True): 0.5, "paper": 0.49} | worse)
     found = {claim.id.partition("/")[2]: claim for claim in SAFE_IMPROVEMENT.claims(rows)}
@@ -111,7 +111,7 @@ def test_pessimism_alone_is_told_by_value_and_by_harm():
     assert found["paper-letter-harm"].measured.value == 1.0
 
 
-def test_arms_differ_in_penalty_and_clip_alone():
+def test_arms_differ_in_penalty_and_clip_alone() -> None:
     learners = {name: make(2, None).get_params() for name, make in LEARNERS.items()}
     own = learners[ARMS.learner]
     for name, (penalty, clip) in ARMS.names.items():

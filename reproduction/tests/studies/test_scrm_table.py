@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,8 @@ from o2pl_reproduction.studies.scrm_table import EXPERIMENT, valuation
 
 
 @pytest.mark.parametrize(("world", "scale"), [(Pricing(), 0.5), (Advertising(), 0.3), (Toy(norm=1.045), 0.5)])
-def test_the_valuation_agrees_with_simulation(world, scale: float):
-    def means(contexts):
+def test_the_valuation_agrees_with_simulation(world: Any, scale: float) -> None:
+    def means(contexts: Any) -> Any:
         return world.logging_means(contexts) + 0.5 + 0.2 * contexts[:, 0].astype(np.float64)
 
     n, rng = 400_000, np.random.default_rng(5)
@@ -32,7 +33,7 @@ def test_the_valuation_agrees_with_simulation(world, scale: float):
     assert abs(losses.mean() - valuation(world, rows=200)(means, scale)) < 3.9 * math.hypot(*errors)  # level 1e-4
 
 
-def test_cells_hold_the_papers_batches_and_every_encoding():
+def test_cells_hold_the_papers_batches_and_every_encoding() -> None:
     cells = EXPERIMENT.cells(None)
     batches = {c.world["name"]: (c.world["scheme"], c.world["first"], c.world["count"]) for c in cells}
     assert batches["pricing-uniform"] == batches["toy-uniform"] == ("uniform", 1500, 10)
@@ -56,16 +57,16 @@ def final(world: str, learner: str, rounds: int, seed: int = 5) -> float:
     return float(columns["loss"][-1])
 
 
-def test_only_uncentred_learners_feel_the_encoding_of_the_losses():
+def test_only_uncentred_learners_feel_the_encoding_of_the_losses() -> None:
     for learner, same in (("o2pl", True), ("o2pl-uncentred", False), ("scrm-1", False)):
         found = [final(f"syn-5-{encoding}-doubling", learner, 720) for encoding in ("01", "10")]
         assert (found[0] == found[1]) is same
 
 
-def test_scrm_starts_at_the_logger(monkeypatch: pytest.MonkeyPatch):
+def test_scrm_starts_at_the_logger(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
-    def watched(settings):
+    def watched(settings: Any) -> Any:
         made.append(built(settings))
         return made[-1]
 

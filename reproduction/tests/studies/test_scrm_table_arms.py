@@ -30,7 +30,7 @@ def arms(worlds: list[str], better: float) -> dict[tuple[str, str], float]:
     return {(world, name): -better * (name == ARMS.learner) for world in worlds for name in ARMS.names}
 
 
-def test_arms_differ_from_their_learner_in_penalty_and_clip_alone():
+def test_arms_differ_from_their_learner_in_penalty_and_clip_alone() -> None:
     cells = EXPERIMENT.cells(None)
     assert {world for group in scrm_table_arms.GROUPS for world in scrm_table_arms.worlds(group)} == {
         cell.world["name"] for cell in cells
@@ -45,7 +45,7 @@ def test_arms_differ_from_their_learner_in_penalty_and_clip_alone():
         assert {key: letter[key] for key in own if letter[key] != own[key]} == {"penalty": 1.0, "l2": 0.0}
 
 
-def test_losses_of_continuous_worlds_are_shares_of_the_papers():
+def test_losses_of_continuous_worlds_are_shares_of_the_papers() -> None:
     losses = arms(["pricing-uniform"], 5.355 / 2) | arms(["toy-doubling"], 0.0)
     found = scrm_table_arms.values(rows_of(losses), "continuous", {"pricing-uniform": 5.355, "toy-doubling": 0.458})
     gap = found[NEITHER] - found[ARMS.learner]
@@ -53,7 +53,7 @@ def test_losses_of_continuous_worlds_are_shares_of_the_papers():
     assert scrm_table_arms.values(rows_of(losses), "syn-01", {}) == {}
 
 
-def test_claims_follow_the_rows():
+def test_claims_follow_the_rows() -> None:
     helped = rows_of(arms(["syn-5-01-uniform", "syn-20-01-uniform"], 0.02))
     found = {claim.id.removeprefix("scrm-table/"): claim for claim in scrm_table_arms.claims(helped, {})}
     assert {key.partition("-penalty")[0] for key in found if "penalty" in key} == {"syn-01"}
@@ -66,7 +66,7 @@ def test_claims_follow_the_rows():
     assert found["syn-01-penalty-0.1"].verdict == "our own question: no"
 
 
-def test_the_report_has_them():
+def test_the_report_has_them() -> None:
     losses = arms(["pricing-uniform"], 0.05) | {
         ("pricing-uniform", "scrm-1"): 0.1,
         ("pricing-uniform", "o2pl-paper"): 0.2,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,7 +24,7 @@ JITTER = (-0.002, -0.001, 0.0, 0.0, 0.001, 0.002)  # of six seeds, of O2PL's los
 
 def made(values: dict[tuple[str, str], list[float]]) -> pa.Table:
     """Rows of units with two batches each, the second with the given final loss."""
-    columns: dict[str, list] = {name: [] for name in ("unit", "world", "learner", "seed", "batch", "seen", "loss")}
+    columns: dict[str, list[Any]] = {name: [] for name in ("unit", "world", "learner", "seed", "batch", "seen", "loss")}
     for (world, learner), finals in values.items():
         for seed, loss in enumerate(finals):
             for batch in (1, 2):
@@ -53,7 +54,7 @@ LOSSES = {
 }
 
 
-def test_outperforms_and_matches_are_two_claims():
+def test_outperforms_and_matches_are_two_claims() -> None:
     found = claims(LOSSES)
     assert found["pricing-uniform-outperforms"].measured.value == pytest.approx(-0.05)  # against λ̂ = 3
     assert found["pricing-uniform-outperforms"].verdict == "holds as stated"  # more than half of the paper's .064
@@ -73,7 +74,7 @@ def test_outperforms_and_matches_are_two_claims():
     assert half.verdict == "does not hold"
 
 
-def test_a_tie_matches_and_does_not_outperform():
+def test_a_tie_matches_and_does_not_outperform() -> None:
     found = claims(LOSSES | {("pricing-uniform", "o2pl-uncentred"): -5.55})
     assert found["pricing-uniform-outperforms"].verdict == "matches, does not outperform"
     assert found["pricing-uniform-matches"].verdict == "holds as stated"
@@ -86,12 +87,12 @@ def test_a_tie_matches_and_does_not_outperform():
     ]  # the paper has a tie here, and claims no more
 
 
-def test_the_best_scrm_is_picked_in_hindsight():
+def test_the_best_scrm_is_picked_in_hindsight() -> None:
     finals = final_values(made({key: [loss] for key, loss in LOSSES.items()}), "loss")
     assert best_scrm(final_losses(finals, "pricing-uniform")) == "scrm-3"
 
 
-def test_a_run_makes_rows_a_table_and_figures(tmp_path: Path):
+def test_a_run_makes_rows_a_table_and_figures(tmp_path: Path) -> None:
     worlds = ["advertising-doubling", "syn-20-01-uniform"]
     options = Options(rounds=1500, seeds=[0], datasets=worlds, learners=["o2pl", "o2pl-uncentred", "scrm-1"])
     report = run(EXPERIMENT, options, out=tmp_path, engine=Local(1))

@@ -28,7 +28,7 @@ def test_a_bounded_minimum_is_found() -> None:
     def bowl(params: Any) -> Any:
         return float(((params - [3.0, 20.0]) ** 2).sum()), 2 * (params - [3.0, 20.0])
 
-    value, found = solve(bowl, np.zeros(2), BOUND)  # type: ignore[arg-type]
+    value, found = solve(bowl, np.zeros(2), BOUND)
     assert found == pytest.approx([3.0, BOUND])
     assert value == pytest.approx(100.0)
 

@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> str:
     return write_sets(tmp_path)
 
 
-def test_seeds_of_parts_and_of_slow_learners(folder: str):
+def test_seeds_of_parts_and_of_slow_learners(folder: str) -> None:
     units = STRUCTURES.units(Options("full", data=folder))
     seeds: dict[tuple[str, str], set[int]] = {}
     for unit in units:
@@ -39,12 +39,12 @@ def test_seeds_of_parts_and_of_slow_learners(folder: str):
     assert {unit.seed for unit in asked} == {8}
 
 
-def test_trees_play_on_every_other_set(folder: str):
+def test_trees_play_on_every_other_set(folder: str) -> None:
     trees = {cell.world["set"] for cell in STRUCTURES.cells(folder) if cell.learner["name"] == "boosted-trees"}
     assert trees == {"iris", "wine", "digits", "7_seven", "28_optdigits", "3_three"}  # not 5_five
 
 
-def test_a_row_is_what_a_plain_loop_makes_of_its_settings(folder: str):
+def test_a_row_is_what_a_plain_loop_makes_of_its_settings(folder: str) -> None:
     options = Options("full", data=folder, datasets=["structures:graded:3_three"], learners=["squarecb"], seeds=[2])
     (unit,) = STRUCTURES.units(options)
     row = {name: values[0] for name, values in STRUCTURES.run(unit).items()}
@@ -66,7 +66,7 @@ def test_a_row_is_what_a_plain_loop_makes_of_its_settings(folder: str):
     assert row["cpu_seconds"] > 0
 
 
-def test_rows_under_change_are_a_course(folder: str):
+def test_rows_under_change_are_a_course(folder: str) -> None:
     options = Options("full", data=folder, datasets=["drift:reversal:28_optdigits"], learners=["linucb"], seeds=[0])
     (unit,) = STRUCTURES.units(options)
     rows = STRUCTURES.run(unit)
@@ -80,13 +80,13 @@ def test_rows_under_change_are_a_course(folder: str):
     assert len(sampled) == rows["played"][0] == 350
 
 
-def test_stretches():
+def test_stretches() -> None:
     np.testing.assert_array_equal(stretch_ends(10, 4), [2, 5, 7, 10])
     np.testing.assert_array_equal(stretch_ends(3, 40), [1, 2, 3])
     np.testing.assert_allclose(means_of_stretches(np.arange(10.0), np.array([2, 5, 7, 10])), [0.5, 3, 5.5, 8])
 
 
-def test_the_learner_is_called_every_round_and_says_its_changes(folder: str, monkeypatch: pytest.MonkeyPatch):
+def test_the_learner_is_called_every_round_and_says_its_changes(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from o2pl import Bandit
 
     def never(*arguments: Any, **named: Any) -> None:
@@ -98,7 +98,7 @@ def test_the_learner_is_called_every_round_and_says_its_changes(folder: str, mon
     assert STRUCTURES.run(unit)["changes"] == [2]
 
 
-def test_every_learner_plays_every_kind_of_world():
+def test_every_learner_plays_every_kind_of_world() -> None:
     chosen = ("one-hot:iris", "structures:costs:wine", "drift:gradual:digits", "independent-d5-K3", "wheel")
     options = Options("quick", rounds=40, datasets=chosen, seeds=[0])
     played = set()
@@ -110,7 +110,7 @@ def test_every_learner_plays_every_kind_of_world():
     assert {part for part, _ in played} == {"one-hot", "structures", "drift", "independent", "wheel"}
 
 
-def test_tuning_plays_every_candidate(folder: str):
+def test_tuning_plays_every_candidate(folder: str) -> None:
     units = STRUCTURES_TUNING.units(Options("full", data=folder))
     assert {unit.world["set"] for unit in units} == {"5_five"}
     families: dict[str, set[int]] = {}

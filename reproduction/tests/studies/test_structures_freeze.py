@@ -27,7 +27,7 @@ def tuning_rows(half: str = "tuning") -> pa.Table:
     return pa.Table.from_pylist(made)
 
 
-def test_the_best_mean_share_is_frozen(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_best_mean_share_is_frozen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pq.write_table(tuning_rows(), tmp_path / "structures-tuning.parquet")
     main([str(tmp_path), str(tmp_path / "frozen.json")])
     frozen = json.loads((tmp_path / "frozen.json").read_text())
@@ -39,7 +39,7 @@ def test_the_best_mean_share_is_frozen(tmp_path: Path, capsys: pytest.CaptureFix
     assert "squarecb" in capsys.readouterr().out
 
 
-def test_rows_of_the_confirmation_half_are_refused(tmp_path: Path):
+def test_rows_of_the_confirmation_half_are_refused(tmp_path: Path) -> None:
     pq.write_table(tuning_rows("confirmation"), tmp_path / "structures-tuning.parquet")
     with pytest.raises(SystemExit, match="found sets of the confirmation half"):
         main([str(tmp_path), str(tmp_path / "frozen.json")])

@@ -31,7 +31,7 @@ def names(found: Any) -> list[str]:
     return [each.description["name"] for each in found]
 
 
-def test_every_rival_is_tuned_over_as_many_settings_and_frozen():
+def test_every_rival_is_tuned_over_as_many_settings_and_frozen() -> None:
     tried = {name: len(entrant.candidates) for name, entrant in ENTRANTS.items()}
     assert {name for name, count in tried.items() if not count} == UNTUNED
     assert set(tried.values()) == {0, TRIED, TRIED + 1}
@@ -44,7 +44,7 @@ def test_every_rival_is_tuned_over_as_many_settings_and_frozen():
     assert set(SLOW) <= set(ENTRANTS)
 
 
-def test_frozen_settings_are_those_that_play():
+def test_frozen_settings_are_those_that_play() -> None:
     frozen = json.loads(FROZEN.read_text())
     for each in structure_learners():
         learner: Any = built(each.description, n_actions=4, reward_range=(0.0, 1.0), random_state=0)
@@ -54,13 +54,13 @@ def test_frozen_settings_are_those_that_play():
         assert params["n_actions"] == 4
 
 
-def test_bandit_plays_as_it_comes():
+def test_bandit_plays_as_it_comes() -> None:
     (bandit,) = [each for each in structure_learners() if each.description["name"] == "bandit"]
     made: Any = built(bandit.description, n_actions=3, reward_range=(0.0, 2.0), random_state=1)
     assert repr(made) == repr(Bandit(3, reward_range=(0.0, 2.0), random_state=1))
 
 
-def test_the_learner_without_changes_takes_part_where_there_is_one(monkeypatch: pytest.MonkeyPatch):
+def test_the_learner_without_changes_takes_part_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structures_learners, "WITHOUT_CHANGES", {})
     assert names(bandits()) == ["bandit"]
     monkeypatch.setattr(structures_learners, "WITHOUT_CHANGES", {"exploration": 0.07})
@@ -69,7 +69,7 @@ def test_the_learner_without_changes_takes_part_where_there_is_one(monkeypatch: 
     assert fixed.description["params"]["exploration"] == 0.07
 
 
-def test_who_plays_elsewhere():
+def test_who_plays_elsewhere() -> None:
     assert set(names(bakeoff_learners(OF_THE_BAKEOFF))) == set(OF_THE_BAKEOFF)
     assert set(UNDER_CHANGE) <= set(OF_THE_BAKEOFF)
     wheel = {each.description["name"]: each.description for each in wheel_learners()}

@@ -9,7 +9,7 @@ from o2pl.errors import InvalidInput
 from o2pl_reproduction.studies.structures_rows import by_set, gaps, learners_of, one_hot_pair, read_runs, set_means
 
 
-def test_a_run_is_put_together_from_its_stretches():
+def test_a_run_is_put_together_from_its_stretches() -> None:
     runs = read_runs(rows_of({("reversal", "bandit"): 0.7}))
     run = runs["drift", "reversal", "26_nursery", "bandit"][3]
     assert run.late == pytest.approx(0.7, abs=0.003)
@@ -21,7 +21,7 @@ def test_a_run_is_put_together_from_its_stretches():
     assert [reward for _, reward in run.course] == pytest.approx([0.5] * 6 + [0.7] * 2, abs=0.003)
 
 
-def test_stretches_of_unequal_length_count_by_their_length():
+def test_stretches_of_unequal_length_count_by_their_length() -> None:
     rows = rows_of({}).to_pylist()
     uneven = [row for row in rows if (row["structure"], row["learner"], row["seed"]) == ("reversal", "bandit", 0)][:2]
     uneven[0] |= {"round": 300, "played": 400, "reward": 0.4}
@@ -32,7 +32,7 @@ def test_stretches_of_unequal_length_count_by_their_length():
     assert seeds[0].regret == pytest.approx(300 * 0.6 + 100 * 0.2)
 
 
-def test_pairs_are_of_the_runs_that_both_have():
+def test_pairs_are_of_the_runs_that_both_have() -> None:
     runs = read_runs(rows_of({("structures", "boosted-trees"): 0.84}))
     assert len(runs["structures", "rare", "0_set", "boosted-trees"]) == 3
     found = gaps(runs, "structures", ["rare", "noisy"], "bandit", "boosted-trees", "share")
@@ -41,7 +41,7 @@ def test_pairs_are_of_the_runs_that_both_have():
     assert "boosted-trees" not in learners_of(runs, "independent")
 
 
-def test_means_by_set():
+def test_means_by_set() -> None:
     levels = np.linspace(0.3, 0.8, SETS)
     runs = read_runs(rows_of({("rare", "linucb"): levels}))
     np.testing.assert_allclose(set_means(runs, "structures", ["rare"], "linucb", "reward"), levels, atol=0.001)
@@ -51,14 +51,14 @@ def test_means_by_set():
     assert list(by_set(runs, "structures", "rare", "linucb", "reward")) == [f"{place}_set" for place in range(SETS)]
 
 
-def test_the_pair_of_the_one_hot_sets():
+def test_the_pair_of_the_one_hot_sets() -> None:
     losing = np.where(np.arange(SETS) < 2, 0.95, 0.8)
     pair = one_hot_pair(read_runs(rows_of({("one-hot", "linucb"): losing})), "linucb")
     assert str(pair.by_sign) == "12/2"
     assert pair.gap == pytest.approx((12 * 0.1 - 2 * 0.05) / 14)
 
 
-def test_rows_that_do_not_compare_are_refused():
+def test_rows_that_do_not_compare_are_refused() -> None:
     with pytest.raises(InvalidInput, match="none of 'bandit'"):
         read_runs(rows_of({}, left_out=("bandit",)))
     rows = rows_of({})
@@ -67,7 +67,7 @@ def test_rows_that_do_not_compare_are_refused():
         one_hot_pair(read_runs(pa.Table.from_pylist(kept)), "linucb")
 
 
-def test_the_confirmation_half_comes_before_embedded_sets():
+def test_the_confirmation_half_comes_before_embedded_sets() -> None:
     rows = rows_of({}).to_pylist()
     embedded = [row | {"half": "embedded", "set": "iris"} for row in rows if row["part"] == "one-hot"]
     both = read_runs(pa.Table.from_pylist(rows + embedded))

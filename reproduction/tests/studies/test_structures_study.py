@@ -33,18 +33,18 @@ def more_runs(rows: pa.Table) -> pa.Table:
     return pa.concat_tables([rows.set_column(place, "seed", pa.array(seeds + 10 * more)) for more in range(5)])
 
 
-def test_everyone_has_a_label():
+def test_everyone_has_a_label() -> None:
     assert set(ENTRANTS) < set(LABELS)
 
 
-def test_all_bars_can_be_met():
+def test_all_bars_can_be_met() -> None:
     found = verdicts(more_runs(rows_of({})))
     assert len(found) == 5 + 7 + 3 + 5 + 1 + 1
     few = {f"one-hot-{rival}-wins" for rival in (LOGISTIC, RIDGE)}  # 14 wins of 14 sets may be luck
     assert {name for name, met in found.items() if not met} == few
 
 
-def test_one_hot_bars():
+def test_one_hot_bars() -> None:
     low = rows_of({("one-hot", "bandit"): 0.7})
     assert measured(low)["one-hot-mean"] == pytest.approx(0.7, abs=0.001)
     assert not verdicts(low)["one-hot-mean"]
@@ -54,7 +54,7 @@ def test_one_hot_bars():
     assert not behind[f"one-hot-{RIDGE}-ahead"]  # sure, on the wrong side
 
 
-def test_the_best_rival_of_a_structure_decides():
+def test_the_best_rival_of_a_structure_decides() -> None:
     rows = rows_of({("rare", "fastcb"): 0.905, ("noisy", "boosted-trees"): 0.903, ("costs", "lints"): 0.9})
     assert measured(rows)["share-rare"] == pytest.approx(-0.005 / 0.8)
     found = verdicts(rows)
@@ -66,13 +66,13 @@ def test_the_best_rival_of_a_structure_decides():
     assert LABELS["fastcb"] in claim.claim
 
 
-def test_the_mean_over_structures_is_tested_over_sets():
+def test_the_mean_over_structures_is_tested_over_sets() -> None:
     even = {(structure, "linucb"): some(1.0, 0.8, SETS // 2) for structure in STRUCTURES}
     found = verdicts(rows_of(even))
     assert not found["share-mean"]
 
 
-def test_bars_of_synthetic_worlds():
+def test_bars_of_synthetic_worlds() -> None:
     rows = rows_of({("independent", "vw-bag"): np.array([0.5, 0.5, 0.904, 0.5])})
     assert measured(rows)["independent"] == pytest.approx(-0.004)
     assert not verdicts(rows)["independent"]
@@ -81,7 +81,7 @@ def test_bars_of_synthetic_worlds():
     assert many[f"many-{LOGISTIC}"]
 
 
-def test_bars_of_change():
+def test_bars_of_change() -> None:
     found = verdicts(rows_of({("reversal", "bandit"): 0.86, ("gradual", "bandit"): 0.86}))
     assert not found["reversal"]
     assert found["gradual"]
@@ -94,7 +94,7 @@ def test_bars_of_change():
     assert not {"false-changes", "unchanged-drift", "unchanged-one-hot"} & set(unknown)
 
 
-def test_cpu_and_wheel():
+def test_cpu_and_wheel() -> None:
     assert measured(rows_of({}, cpu=1.5))["cpu"] == pytest.approx(1.5)
     assert not verdicts(rows_of({}, cpu=1.5))["cpu"]
     wheel = rows_of({("wheel", "bandit"): 0.7, ("wheel", "linucb-quadratic"): 0.8})
@@ -102,7 +102,7 @@ def test_cpu_and_wheel():
     assert not verdicts(wheel)["wheel"]
 
 
-def test_without_vw_and_with_one_part_alone():
+def test_without_vw_and_with_one_part_alone() -> None:
     plain = rows_of({}, left_out=tuple(name for name in LABELS if name.startswith("vw-")))
     assert "cpu" not in verdicts(plain)
     only = plain.filter(np.asarray(plain["part"]) == "wheel")
@@ -110,7 +110,7 @@ def test_without_vw_and_with_one_part_alone():
     assert STRUCTURES_STUDY.figures(only) == {}
 
 
-def test_table_and_figures_are_of_the_rows():
+def test_table_and_figures_are_of_the_rows() -> None:
     rows = rows_of({("rare", "lints"): 0.6})
     lines = {line["learner"]: line for line in STRUCTURES_STUDY.table(rows)}
     assert lines["LinTS"]["share: rare"] == "0.500"
@@ -129,7 +129,7 @@ def test_table_and_figures_are_of_the_rows():
     assert behind["LinTS"] == pytest.approx(-float(lines["LinTS"]["Bandit's gap"].split()[0]), abs=5e-4)
     panels = {axes.get_title(loc="left"): axes for axes in figures["shares"].axes}
     assert list(panels) == list(STRUCTURES)
-    marks = [line.get_xdata()[0] for line in panels["rare"].get_lines() if line.get_marker() == "o"]
+    marks: list[Any] = [line.get_xdata()[0] for line in panels["rare"].get_lines() if line.get_marker() == "o"]
     assert len(marks) == len(ENTRANTS) - 1  # without uniform
     assert min(marks) == pytest.approx(0.5, abs=0.002)
     assert max(marks) == pytest.approx((0.9 - 0.2) / 0.8, abs=0.002)

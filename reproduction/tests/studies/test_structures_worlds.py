@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> str:
     return write_sets(tmp_path)
 
 
-def test_worlds_have_names_of_their_own_and_say_what_they_are(folder: str):
+def test_worlds_have_names_of_their_own_and_say_what_they_are(folder: str) -> None:
     found = worlds(folder, "structures")
     names = [each["name"] for each in found]
     assert len(set(names)) == len(names)
@@ -52,12 +52,12 @@ def test_worlds_have_names_of_their_own_and_say_what_they_are(folder: str):
     assert {each["part"] for each in found} == set(PARTS)
 
 
-def test_six_structures_want_three_classes_and_three_hundred_rows(folder: str):
+def test_six_structures_want_three_classes_and_three_hundred_rows(folder: str) -> None:
     played = {each["set"] for each in worlds(folder, "structures") if each["part"] == "structures"}
     assert played - {"iris", "wine", "digits"} == {"7_seven", "3_three", "5_five", "28_optdigits"}
 
 
-def test_the_confirmation_plays_odd_sets_and_the_drift_sets_of_both_halves(folder: str):
+def test_the_confirmation_plays_odd_sets_and_the_drift_sets_of_both_halves(folder: str) -> None:
     chosen = [each for each in worlds(folder, "structures") if each["name"] in confirmation(folder)]
     by_part = {part: {each["set"] for each in chosen if each["part"] == part} for part in PARTS}
     assert by_part["one-hot"] == {"3_three", "1_one", "2_two", "44_spambase"}
@@ -71,7 +71,7 @@ def test_the_confirmation_plays_odd_sets_and_the_drift_sets_of_both_halves(folde
     assert {each["half"] for each in embedded} == {"embedded", "synthetic"}
 
 
-def test_tuning_never_opens_the_confirmation_half(folder: str):
+def test_tuning_never_opens_the_confirmation_half(folder: str) -> None:
     found = tuning_worlds(folder)
     assert {each["half"] for each in found} == {"embedded", "tuning"}
     assert {each["part"] for each in found} == {"structures"}
@@ -80,7 +80,7 @@ def test_tuning_never_opens_the_confirmation_half(folder: str):
     assert FIRST_SEED == {"structures": 8000, "structures-tuning": 5000}
 
 
-def test_sizes_come_from_the_manifest_or_else_from_the_data(folder: str, monkeypatch: pytest.MonkeyPatch):
+def test_sizes_come_from_the_manifest_or_else_from_the_data(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {each.name: (each.n, each.n_classes) for each in sets(folder) if each.half != "embedded"}
     assert known == SETS
     monkeypatch.setattr(structures_worlds, "read_dataset_manifest", lambda folder: {})
@@ -88,11 +88,11 @@ def test_sizes_come_from_the_manifest_or_else_from_the_data(folder: str, monkeyp
     assert all(getattr(each.source, "folder", None) is None for each in sets(folder))  # where they lie is no setting
 
 
-def test_sizes_of_embedded_sets():
+def test_sizes_of_embedded_sets() -> None:
     for each in sets(None):
         dataset = each.source.load()
         assert (each.n, each.n_classes) == (len(dataset), len(dataset.classes))
 
 
-def test_the_drift_sets_are_eight():
+def test_the_drift_sets_are_eight() -> None:
     assert len(set(DRIFT_SETS)) == 8

@@ -54,7 +54,7 @@ def searched(makes: dict[str, Any], **changed: Any) -> tuple[dict[str, tuning.Ch
 
 
 @pytest.mark.parametrize("name", TUNINGS)
-def test_every_method_has_the_same_number_of_settings_and_no_reported_seed(name: str):
+def test_every_method_has_the_same_number_of_settings_and_no_reported_seed(name: str) -> None:
     one = TUNINGS[name]
     for method in one.methods.values():
         coarse = list(itertools.product(*(dial.coarse for dial in method.dials)))
@@ -67,7 +67,7 @@ def test_every_method_has_the_same_number_of_settings_and_no_reported_seed(name:
     assert not set(tuning.TUNING_FLOORS) & set(FLOORS)
 
 
-def test_the_settings_in_use_have_a_value_for_each_dial():
+def test_the_settings_in_use_have_a_value_for_each_dial() -> None:
     for settings in wheel_learners.TUNED.values():
         assert {name: len(values) for name, values in settings.items()} == {
             name: len(dials) for name, dials in tuning.WHEEL_DIALS.items()
@@ -78,7 +78,7 @@ def test_the_settings_in_use_have_a_value_for_each_dial():
         }
 
 
-def test_the_search_finds_the_best_of_what_it_tries_and_zooms_in_on_it():
+def test_the_search_finds_the_best_of_what_it_tries_and_zooms_in_on_it() -> None:
     choices, played = searched({"bowl": bowl})
     tried = choices["bowl"].tried
     coarse = set(itertools.product((0.1, 1.0, 10.0), repeat=2))  # best: (10, .1)
@@ -94,7 +94,7 @@ def test_the_search_finds_the_best_of_what_it_tries_and_zooms_in_on_it():
     assert len(played) == 2 * len(tried) + 2 * FINALISTS
 
 
-def test_the_further_seeds_count():
+def test_the_further_seeds_count() -> None:
     def make(x: float, y: float) -> Any:
         return lambda seed: bowl(x, y)(seed) - (100 if (seed, x, y) == (8, 5.0, 0.2) else 0)
 
@@ -107,7 +107,7 @@ def test_the_further_seeds_count():
     assert choice.setting == max(means, key=lambda setting: means[setting])
 
 
-def test_an_edge_gives_all_methods_more_and_is_said_if_it_remains():
+def test_an_edge_gives_all_methods_more_and_is_said_if_it_remains() -> None:
     choices, played = searched({"bowl": bowl, "slope": slope})
     assert len(played) == sum(len(s) for choice in choices.values() for s in choice.tried.values())  # nothing twice
     assert choices["slope"].setting[0] == 10.0 * 2**ZOOMS
@@ -121,18 +121,18 @@ def test_an_edge_gives_all_methods_more_and_is_said_if_it_remains():
     assert edges((X, Y), at_limit) == ("y",)
 
 
-def test_the_best_is_one_that_has_played_all_seeds():
+def test_the_best_is_one_that_has_played_all_seeds() -> None:
     assert ranked({(1.0,): {4: 9.0}, (2.0,): {4: 1.0, 5: 1.0}, (3.0,): {4: 2.0, 5: 1.0}}) == [(3.0,), (2.0,), (1.0,)]
 
 
-def test_an_edge_within_the_noise_is_none():
+def test_an_edge_within_the_noise_is_none() -> None:
     tried = {(1.0,): {4: 0.0, 5: 0.0}, (2.0,): {4: 1.0, 5: 1.0}, (3.0,): {4: 3.0, 5: -0.5}}
     assert ranked(tried)[0] == (3.0,)
     assert edges((X,), tried) == ()
     assert edges((X,), tried | {(3.0,): {4: 3.0, 5: 2.0}}) == ("x",)
 
 
-def test_a_choice_that_is_no_number_is_tried_whole():
+def test_a_choice_that_is_no_number_is_tried_whole() -> None:
     kinds = Dial("y", ("a", "b"))
     assert kinds.around("b") == ("a", "b")
     choice = searched({"one": lambda x, kind: lambda seed: x + (kind == "b")}, y=kinds)[0]["one"]
@@ -140,7 +140,7 @@ def test_a_choice_that_is_no_number_is_tried_whole():
     assert choice.edges == ("x",)
 
 
-def test_scores_are_those_of_the_studies():
+def test_scores_are_those_of_the_studies() -> None:
     make = wheel_learners.LEARNERS["lints"]
     chance, choice = np.random.SeedSequence(3).spawn(2)
     rounds: Any = wheel.WHEELS[wheel.PAPER_WHEEL].sample(80, np.random.default_rng(chance))
@@ -157,7 +157,7 @@ def test_scores_are_those_of_the_studies():
     assert tuning.offline_score(tasks, candidate, 3, rounds=50) == pytest.approx(np.mean(found))
 
 
-def test_the_command_says_what_was_chosen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_the_command_says_what_was_chosen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     one = Tuning({"bowl": TunedMethod((X, Y), bowl)}, lambda make, seed: float(make(seed)), (4, 5), (7, 8))
     monkeypatch.setattr(tuning, "TUNINGS", {"toy": one})
     tuning.main([])

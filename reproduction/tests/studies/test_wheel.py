@@ -33,7 +33,7 @@ def verdicts(rows: pa.Table) -> dict[str, bool]:
     return {claim.id.partition("/")[2]: claim.outcome == "met" for claim in WHEEL_STUDY.claims(rows)}
 
 
-def test_verdicts_follow_the_rows():
+def test_verdicts_follow_the_rows() -> None:
     wins = {name: 300.0 for name in LEARNERS if name.startswith(("o2pl", "paper-", "bandit"))}
     found = verdicts(rows_of(wins))
     of_arms = {key for key in found if key.startswith(tuple(ARMS))}
@@ -62,7 +62,7 @@ def test_verdicts_follow_the_rows():
     assert measured["wheel/paper"] == pytest.approx(602 / 302)
 
 
-def test_a_tiny_run_makes_claims_figures_and_a_table(tmp_path: Path):
+def test_a_tiny_run_makes_claims_figures_and_a_table(tmp_path: Path) -> None:
     options = Options(rounds=60, seeds=[0, 1])
     assert not run(WHEEL, options, out=tmp_path, engine=Local(1)).failures
     rows = results(tmp_path, "wheel")

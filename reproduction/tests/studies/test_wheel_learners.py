@@ -20,7 +20,7 @@ def params_by_learner() -> dict[str, dict[str, Any]]:
     }
 
 
-def test_radial_features_are_those_of_the_definition():
+def test_radial_features_are_those_of_the_definition() -> None:
     rows = np.random.default_rng(0).uniform(-1, 1, (50, 2)).astype(np.float32)
     slow = [[x, y, x * y, math.sqrt(x * x + y * y), x * x + y * y] for x, y in rows.tolist()]
     features = Radial().transform(Radial().init(2), rows)
@@ -30,7 +30,7 @@ def test_radial_features_are_those_of_the_definition():
         Radial().width(3)
 
 
-def test_all_methods_of_a_group_see_the_same_features():
+def test_all_methods_of_a_group_see_the_same_features() -> None:
     params = params_by_learner()
     assert list(TUNED) == list(FEATURES)
     for features in TUNED:
@@ -42,7 +42,7 @@ def test_all_methods_of_a_group_see_the_same_features():
         assert (params[f"lints{suffix}"]["scale"], params[f"lints{suffix}"]["ridge"]) == TUNED[features]["lints"]
 
 
-def test_rivals_with_a_head_start_differ_from_those_without_in_nothing_else():
+def test_rivals_with_a_head_start_differ_from_those_without_in_nothing_else() -> None:
     params = params_by_learner()
     for features, methods in HEAD_STARTS.items():
         suffix = "" if features == "linear" else f"-{features}"
@@ -52,7 +52,7 @@ def test_rivals_with_a_head_start_differ_from_those_without_in_nothing_else():
             assert (own["level"], own["warm_start"], own["width"]) == (level, warm_start, width)
 
 
-def test_arms_are_their_learner_but_for_penalty_and_clip():
+def test_arms_are_their_learner_but_for_penalty_and_clip() -> None:
     params = {
         name: {key: decode_from_storage(value) for key, value in each.items()}
         for name, each in params_by_learner().items()

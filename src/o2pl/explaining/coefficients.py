@@ -72,7 +72,7 @@ class Coefficients:
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per coefficient."""
         try:
-            import pandas as pd  # type: ignore[import-untyped]  # its stubs are a package of their own
+            import pandas as pd  # its stubs are a package of their own
         except ModuleNotFoundError:
             raise MissingExtra(
                 "to_frame needs pandas: pip install pandas. Without pandas, iterate over the rows"

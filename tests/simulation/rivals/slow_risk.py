@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 
-def slow_risk(probabilities, losses, propensities, penalty, clip, tau):
+def slow_risk(probabilities: Any, losses: Any, propensities: Any, penalty: Any, clip: Any, tau: Any) -> Any:
     """Row by row, with SCRM's own form of the weights where nothing is clipped."""
     terms = []
     for p, loss, q in zip(probabilities, losses, propensities, strict=True):

@@ -12,13 +12,13 @@ from o2pl.simulation.rivals.bootstrap import BootstrapEnsemble, bootstrap_counts
 from o2pl.simulation.rivals.models import fit_models_per_action
 
 
-def test_counts_are_poisson():
+def test_counts_are_poisson() -> None:
     counts = bootstrap_counts(np.random.default_rng(0).random(20_000)).astype(int)
     expected = np.append(poisson.pmf(np.arange(5), 1), poisson.sf(4, 1))
     assert chisquare(np.bincount(np.minimum(counts, 5), minlength=6), 20_000 * expected).pvalue > 1e-4
 
 
-def test_a_member_is_a_model_of_its_rows_repeated():
+def test_a_member_is_a_model_of_its_rows_repeated() -> None:
     rng = np.random.default_rng(1)
     learner = BootstrapEnsemble(2, members=3, l2=0.7, features=Chain((Intercept(),)), growth=1.0, random_state=5)
     X, actions = rng.normal(size=(60, 2)).astype(np.float32), rng.integers(0, 2, 60)
@@ -37,7 +37,7 @@ def test_a_member_is_a_model_of_its_rows_repeated():
         np.testing.assert_allclose(learner._weights[member], slow, atol=2e-3)
 
 
-def test_propensities_are_shares_of_members():
+def test_propensities_are_shares_of_members() -> None:
     rng = np.random.default_rng(2)
     learner = BootstrapEnsemble(3, members=5, random_state=1)
     for _ in range(25):
@@ -52,6 +52,6 @@ def test_propensities_are_shares_of_members():
         assert chisquare(counts, 3000 * np.array(list(shares.values()))).pvalue > 1e-4
 
 
-def test_wrong_settings_are_refused():
+def test_wrong_settings_are_refused() -> None:
     with pytest.raises(InvalidInput, match="members"):
         BootstrapEnsemble(2, members=0).act([1.0])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,13 @@ from o2pl.simulation.rivals.counterfactual import CounterfactualRisk, counterfac
 SETTINGS = [(0.7, 2.0, 0.0), (0.7, math.inf, 0.05), (2.0, 2.5, 0.3), (0.0, math.inf, 0.0)]  # λ, M, τ
 
 
-def some_rows(seed=0, n=40):
+def some_rows(seed: int = 0, n: int = 40) -> Any:
     rng = np.random.default_rng(seed)
     return rng.uniform(-4, 0, n), rng.normal(size=n), rng.uniform(0.1, 1, n)  # log π, losses of both signs, q
 
 
 @pytest.mark.parametrize(("penalty", "clip", "tau"), SETTINGS)
-def test_the_risk_equals_a_loop_and_its_slope_differences(penalty, clip, tau):
+def test_the_risk_equals_a_loop_and_its_slope_differences(penalty: Any, clip: Any, tau: Any) -> None:
     log_prob, losses, propensities = some_rows()
     risk = CounterfactualRisk(losses, propensities, penalty, clip, tau)
     value, cotangent = risk(log_prob)
@@ -33,7 +34,7 @@ def test_the_risk_equals_a_loop_and_its_slope_differences(penalty, clip, tau):
     assert clipped.any() == math.isfinite(clip)
 
 
-def test_the_risk_of_a_log_without_variation_or_with_endless_weights_is_a_number():
+def test_the_risk_of_a_log_without_variation_or_with_endless_weights_is_a_number() -> None:
     value, cotangent = CounterfactualRisk(np.zeros(3), np.ones(3), 1.0)(np.zeros(3))
     assert value == 0
     assert np.array_equal(cotangent, np.zeros(3))
@@ -42,7 +43,7 @@ def test_the_risk_of_a_log_without_variation_or_with_endless_weights_is_a_number
     assert np.isfinite(cotangent).all()
 
 
-def random_problem(policy, seed=1, n=60):
+def random_problem(policy: Any, seed: int = 1, n: int = 60) -> Any:
     rng = np.random.default_rng(seed)
     features = np.hstack([np.ones((n, 1)), rng.normal(size=(n, 2))]).astype(np.float32)
     discrete = isinstance(policy, Softmax)
@@ -53,7 +54,7 @@ def random_problem(policy, seed=1, n=60):
 
 @pytest.mark.parametrize("policy", [Softmax(3), Gaussian(0.2, 0.8), Gaussian(0.2, 0.8, learn_scale=True)])
 @pytest.mark.parametrize(("penalty", "clip", "tau"), SETTINGS)
-def test_gradients_through_policies_equal_differences(policy, penalty, clip, tau):
+def test_gradients_through_policies_equal_differences(policy: Any, penalty: Any, clip: Any, tau: Any) -> None:
     features, actions, losses, propensities, params = random_problem(policy)
     function = counterfactual_value(
         policy, features, actions, CounterfactualRisk(losses, propensities, penalty, clip, tau), 0.4

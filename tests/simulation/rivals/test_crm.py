@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +19,21 @@ from o2pl.simulation.rivals.crm import CRM, SCRM
 WITH_ONE = Chain((Intercept(),))
 
 
-def direct_minimum(policy, features, actions, losses, propensities, penalty, clip, tau, l2, start):
+def direct_minimum(
+    policy: Any,
+    features: Any,
+    actions: Any,
+    losses: Any,
+    propensities: Any,
+    penalty: Any,
+    clip: Any,
+    tau: Any,
+    l2: Any,
+    start: Any,
+) -> Any:
     """Minimise the slow objective by differences, for policies whose parameters are few."""
 
-    def value(params):
+    def value(params: Any) -> Any:
         log_prob, _ = log_likelihood(policy, params, features, actions)
         slow = slow_risk(np.exp(log_prob.astype(float)), losses, propensities, penalty, clip, tau)
         return slow + l2 * params @ params / (2 * len(actions))
@@ -29,7 +41,7 @@ def direct_minimum(policy, features, actions, losses, propensities, penalty, cli
     return minimize(value, start, method="BFGS", options={"gtol": 1e-7}).x
 
 
-def continuous_log(n, seed, policy, params):
+def continuous_log(n: int, seed: int, policy: Any, params: Any) -> Any:
     """Loss (a - x)² - 3 at its lowest; actions from the policy."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 1)).astype(np.float32)
@@ -39,7 +51,7 @@ def continuous_log(n, seed, policy, params):
     return X, features, actions, rewards, densities
 
 
-def test_crm_minimises_its_objective():
+def test_crm_minimises_its_objective() -> None:
     policy = Gaussian(0.0, 0.7)
     X, features, actions, rewards, densities = continuous_log(120, 3, policy, np.array([0.3, 0.0]))
     learner = CRM(policy, penalty=0.5, clip=20.0, l2=0.2, features=WITH_ONE, reward_range=None)
@@ -52,7 +64,7 @@ def test_crm_minimises_its_objective():
 
 @pytest.mark.parametrize("memory", ["last", "all"])
 @pytest.mark.parametrize("growth", [1.0, 2.0])
-def test_scrm_solves_after_each_batch_from_where_it_stood(growth, memory):
+def test_scrm_solves_after_each_batch_from_where_it_stood(growth: float, memory: str) -> None:
     policy = Gaussian(0.0, 0.6)
     settings = {"penalty": 0.3, "tau": 0.01, "l2": 0.1, "features": WITH_ONE, "reward_range": None}
     learner = SCRM(policy, batch=30, growth=growth, memory=memory, random_state=4, **settings)
@@ -77,7 +89,7 @@ def test_scrm_solves_after_each_batch_from_where_it_stood(growth, memory):
     assert learner.params_[1] > 0.4  # towards a = x
 
 
-def test_scrm_takes_a_first_batch_from_another_logger():
+def test_scrm_takes_a_first_batch_from_another_logger() -> None:
     learner = SCRM(Gaussian(0.0, 0.5), batch=10, growth=2.0, features=WITH_ONE, reward_range=None, random_state=0)
     X, _, actions, rewards, densities = continuous_log(200, 5, Gaussian(0.0, 1.0), np.zeros(2))
     learner.partial_fit(X, actions, rewards, densities)
@@ -91,7 +103,7 @@ def test_scrm_takes_a_first_batch_from_another_logger():
     assert learner.params_ is not first
 
 
-def discrete_log(n=400, seed=0):
+def discrete_log(n: int = 400, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     actions = rng.integers(0, 3, n)
@@ -100,7 +112,7 @@ def discrete_log(n=400, seed=0):
     return X, actions, rewards, np.full(n, 1 / 3), best
 
 
-def test_crm_learns_a_discrete_policy_and_the_encoding_of_losses_matters():
+def test_crm_learns_a_discrete_policy_and_the_encoding_of_losses_matters() -> None:
     X, actions, rewards, propensities, best = discrete_log(1500)
     shares = {}
     for loss_range in ((-1.0, 0.0), (0.0, 1.0)):
@@ -113,7 +125,7 @@ def test_crm_learns_a_discrete_policy_and_the_encoding_of_losses_matters():
     assert shares[0.0, 1.0] != pytest.approx(shares[-1.0, 0.0], abs=1e-3)
 
 
-def test_of_several_penalties_the_one_with_the_lowest_loss_on_held_out_rows_is_used():
+def test_of_several_penalties_the_one_with_the_lowest_loss_on_held_out_rows_is_used() -> None:
     policy, penalties = Softmax(3), [0.0, 1.0, 30.0]
     X, actions, rewards, propensities, _ = discrete_log(90, seed=2)
     features = np.hstack([np.ones((90, 1)), X]).astype(np.float32)
@@ -147,13 +159,13 @@ def test_of_several_penalties_the_one_with_the_lowest_loss_on_held_out_rows_is_u
         (SCRM(Softmax(3), growth=0.5), "growth"),
     ],
 )
-def test_settings_are_checked(learner, named):
+def test_settings_are_checked(learner: Any, named: str) -> None:
     teach = learner.fit if isinstance(learner, CRM) else learner.partial_fit
     with pytest.raises(InvalidInput, match=named):
         teach(np.ones((2, 2)), np.array([0, 1]), [0.0, 1.0], [0.5, 0.5])
 
 
-def test_bad_rows_are_refused():
+def test_bad_rows_are_refused() -> None:
     for bad, named in (
         (([[1.0]], [3], [1.0], [0.5]), "action"),
         (([[1.0]], [0], [1.5], [0.5]), "reward"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
@@ -13,10 +15,10 @@ from o2pl.simulation.rivals.greedy import EpsilonGreedy, Uniform
 WITH_ONE = Chain((Intercept(),))
 
 
-def test_greedy_ridge_plays_what_models_of_the_whole_history_say():
+def test_greedy_ridge_plays_what_models_of_the_whole_history_say() -> None:
     rng = np.random.default_rng(2)
     learner = EpsilonGreedy(3, l2=0.5, features=WITH_ONE, growth=1.0, reward_range=(-1.0, 3.0))
-    history = []
+    history: list[Any] = []
     for _ in range(120):
         x = rng.normal(size=2).astype(np.float32)
         share = [(r + 1) / 4 for _, _, r in history]
@@ -35,7 +37,7 @@ def test_greedy_ridge_plays_what_models_of_the_whole_history_say():
         learner.update(x, decision.action, reward, 1.0)
 
 
-def test_an_action_that_failed_falls_behind_those_not_tried():
+def test_an_action_that_failed_falls_behind_those_not_tried() -> None:
     learner = EpsilonGreedy(4)
     tried = []
     for _ in range(4):
@@ -44,7 +46,7 @@ def test_an_action_that_failed_falls_behind_those_not_tried():
     assert sorted(tried) == [0, 1, 2, 3]
 
 
-def test_fits_follow_the_geometric_schedule(monkeypatch):
+def test_fits_follow_the_geometric_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     learner, fits = EpsilonGreedy(2, growth=1.5), []
     original = EpsilonGreedy._fit
     monkeypatch.setattr(EpsilonGreedy, "_fit", lambda self: (fits.append(len(self._log)), original(self))[1])
@@ -54,7 +56,7 @@ def test_fits_follow_the_geometric_schedule(monkeypatch):
 
 
 @pytest.mark.parametrize("model", ["ridge", "logistic"])
-def test_epsilon_greedy_propensities_are_frequencies(model):
+def test_epsilon_greedy_propensities_are_frequencies(model: str) -> None:
     learner = EpsilonGreedy(4, epsilon=0.3, model=model, features=QUADRATIC, random_state=1)
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -67,7 +69,7 @@ def test_epsilon_greedy_propensities_are_frequencies(model):
     assert chisquare(counts, 5000 * np.array([propensities[k] for k in range(4)])).pvalue > 1e-4
 
 
-def test_uniform_is_uniform():
+def test_uniform_is_uniform() -> None:
     learner = Uniform(5, random_state=3)
     decisions = [learner.act([0.0]) for _ in range(5000)]
     assert {d.propensity for d in decisions} == {0.2}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,19 +13,19 @@ from o2pl.simulation.rivals.inverse_gap import InverseGap, inverse_gap
 from o2pl.simulation.rivals.models import fit_models_per_action, predict_models_per_action
 
 
-def test_square_by_hand():
+def test_square_by_hand() -> None:
     p = inverse_gap("square", np.array([0.2, 0.7, 0.4]), 10.0)
     np.testing.assert_allclose(p, [1 / (3 + 5), 1 - 1 / 8 - 1 / 6, 1 / (3 + 3)])
 
 
-def test_fast_by_hand():
+def test_fast_by_hand() -> None:
     """Losses .8, .3, .6: p = .3 / (.9 + 10 · .5) and .3 / (.9 + 10 · .3)."""
     p = inverse_gap("fast", np.array([0.2, 0.7, 0.4]), 10.0)
     np.testing.assert_allclose(p, [0.3 / 5.9, 1 - 0.3 / 5.9 - 0.3 / 3.9, 0.3 / 3.9])
 
 
 @pytest.mark.parametrize("rule", ["square", "fast"])
-def test_they_are_probabilities(rule):
+def test_they_are_probabilities(rule: str) -> None:
     rng = np.random.default_rng(0)
     for gamma in (0.0, 1.0, 1e6):
         for predicted in (rng.random(7), np.full(7, 0.5), np.r_[1.0, np.zeros(6)], np.ones(7)):
@@ -34,10 +36,10 @@ def test_they_are_probabilities(rule):
     np.testing.assert_allclose(inverse_gap(rule, rng.random(5), 0.0), 0.2)  # no γ: uniform
 
 
-def test_gamma_grows_with_the_rows_and_models_are_of_the_whole_history():
+def test_gamma_grows_with_the_rows_and_models_are_of_the_whole_history() -> None:
     rng = np.random.default_rng(1)
     learner = InverseGap(3, gamma=4.0, exponent=0.7, l2=0.5, features=Chain((Intercept(),)), growth=1.0, random_state=0)
-    history = []
+    history: list[Any] = []
     for _ in range(40):
         x = rng.normal(size=2).astype(np.float32)
         X = np.array([[1.0, *c] for c, _, _ in history]).reshape(-1, 3)
@@ -53,7 +55,7 @@ def test_gamma_grows_with_the_rows_and_models_are_of_the_whole_history():
         learner.update(x, decision.action, reward, decision.propensity)
 
 
-def test_wrong_settings_are_refused():
+def test_wrong_settings_are_refused() -> None:
     with pytest.raises(InvalidInput, match="rule: found 'cube'"):
         InverseGap(2, rule="cube").act([1.0])
     with pytest.raises(InvalidInput, match="gamma"):

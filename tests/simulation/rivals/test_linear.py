@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,27 +19,27 @@ RAW = Chain()
 class SolvedRidges:
     """The slow reference: all rows kept, every quantity solved anew."""
 
-    def __init__(self, n_actions, ridge):
-        self.rows = [[] for _ in range(n_actions)]
+    def __init__(self, n_actions: int, ridge: Any) -> None:
+        self.rows: list[list[Any]] = [[] for _ in range(n_actions)]
         self.ridge = ridge
 
-    def add(self, features, action, reward):
+    def add(self, features: Any, action: Any, reward: Any) -> None:
         self.rows[action].append((np.asarray(features, float), reward))
 
-    def posterior(self, action, d):
+    def posterior(self, action: Any, d: Any) -> Any:
         A, u = self.ridge * np.eye(d), np.zeros(d)
         for x, reward in self.rows[action]:
             A += np.outer(x, x)
             u += reward * x
         return A, np.linalg.solve(A, u)
 
-    def scores(self, features):
+    def scores(self, features: Any) -> Any:
         x = np.asarray(features, float)
         pairs = [self.posterior(k, len(x)) for k in range(len(self.rows))]
         return [x @ theta for _, theta in pairs], [math.sqrt(x @ np.linalg.solve(A, x)) for A, _ in pairs]
 
 
-def running_standardised(seen, x, clip=5.0):
+def running_standardised(seen: Any, x: Any, clip: float = 5.0) -> Any:
     """Mean 0 and deviation 1 over the contexts seen; nothing seen: as it is, cut."""
     if not seen:
         return np.clip(x, -clip, clip)
@@ -49,13 +50,14 @@ def running_standardised(seen, x, clip=5.0):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_linucb_equals_ridges_solved_from_scratch_on_features_that_never_see_the_future(intercept):
+def test_linucb_equals_ridges_solved_from_scratch_on_features_that_never_see_the_future(intercept: bool) -> None:
     rng = np.random.default_rng(3)
     maps = (Standardise(), Intercept()) if intercept else (Standardise(),)
     learner = LinUCB(3, alpha=0.7, ridge=2.5, features=Chain(maps))
-    reference, seen = SolvedRidges(3, 2.5), []
+    seen: list[Any] = []
+    reference = SolvedRidges(3, 2.5)
 
-    def features(x):
+    def features(x: Any) -> Any:
         scaled = running_standardised(seen, x)
         return np.concatenate([[1.0], scaled]) if intercept else scaled
 
@@ -75,7 +77,7 @@ def test_linucb_equals_ridges_solved_from_scratch_on_features_that_never_see_the
 
 
 @pytest.mark.parametrize("ridge", [0.25, 1.0, 4.0])
-def test_the_bonus_of_an_untouched_action_is_alpha_norm_over_root_lambda(ridge):
+def test_the_bonus_of_an_untouched_action_is_alpha_norm_over_root_lambda(ridge: float) -> None:
     learner = LinUCB(3, alpha=1.3, ridge=ridge, features=RAW)
     x = np.array([3.0, -4.0])
     learner.update(x, 0, 0.0, 1.0)
@@ -86,7 +88,7 @@ def test_the_bonus_of_an_untouched_action_is_alpha_norm_over_root_lambda(ridge):
     assert learner.act(x).action == 1  # an untouched one, the first of them
 
 
-def test_ten_thousand_badly_scaled_updates_leave_the_inverse_exact():
+def test_ten_thousand_badly_scaled_updates_leave_the_inverse_exact() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(10_000, 5)) * [1, 100, 0.01, 5, 1] + [1, 300, 0, 0, 1]
     y = rng.normal(size=len(X))
@@ -98,13 +100,13 @@ def test_ten_thousand_badly_scaled_updates_leave_the_inverse_exact():
     assert np.allclose(weights, np.linalg.solve(A, X.T @ y), rtol=1e-5, atol=1e-9)
 
 
-def test_the_probability_of_being_best_has_its_closed_form_for_two():
+def test_the_probability_of_being_best_has_its_closed_form_for_two() -> None:
     for gap, a, b in [(0.3, 1.0, 0.5), (-2.0, 0.01, 1.0), (0.0, 1e-4, 3.0), (5.0, 1.0, 1.0)]:
         expected = norm.cdf(gap / math.hypot(a, b))
         assert _core.best_probability(np.array([gap, 0.0]), np.array([a, b]), 0) == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_probabilities_of_being_best_sum_to_one_and_match_a_fine_grid():
+def test_the_probabilities_of_being_best_sum_to_one_and_match_a_fine_grid() -> None:
     rng = np.random.default_rng(1)
     for _ in range(60):
         k = int(rng.integers(2, 9))
@@ -117,7 +119,7 @@ def test_the_probabilities_of_being_best_sum_to_one_and_match_a_fine_grid():
         assert found[0] == pytest.approx(grid, abs=1e-6)
 
 
-def trained_sampler(seed):
+def trained_sampler(seed: int) -> Any:
     rng = np.random.default_rng(5)
     learner = LinTS(3, scale=0.6, ridge=2.0, features=Chain((Intercept(),)), random_state=seed)
     reference = SolvedRidges(3, 2.0)
@@ -129,7 +131,7 @@ def trained_sampler(seed):
     return learner, reference
 
 
-def test_lints_decides_as_thompson_sampling_with_whole_vectors():
+def test_lints_decides_as_thompson_sampling_with_whole_vectors() -> None:
     learner, reference = trained_sampler(seed=11)
     x, draws = np.array([0.4, -1.1]), 20_000
     features = np.concatenate([[1.0], x])
@@ -147,7 +149,7 @@ def test_lints_decides_as_thompson_sampling_with_whole_vectors():
     assert np.allclose([propensities[k] for k in range(3)], expected, atol=0.006)  # 5 deviations of the simulation
 
 
-def test_lints_without_width_or_without_features_is_certain():
+def test_lints_without_width_or_without_features_is_certain() -> None:
     learner = LinTS(3, scale=0.0, features=RAW, random_state=0)
     learner.update([1.0, 0.0], 2, 1.0, 1.0)
     assert learner.act([1.0, 0.0]) == (2, 1.0)

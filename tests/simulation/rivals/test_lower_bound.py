@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -16,7 +18,7 @@ from o2pl.simulation.rivals.reductions import DirectMethod
 WITH_ONE = Chain((Intercept(),))
 
 
-def logged(n=200, seed=0, k=3, d=2, signal=1.0):
+def logged(n: int = 200, seed: int = 0, k: int = 3, d: int = 2, signal: float = 1.0) -> Any:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)).astype(np.float32)
     means = 0.5 + signal * np.clip(0.25 * X @ np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])[:, :k], -0.45, 0.45)
@@ -27,7 +29,7 @@ def logged(n=200, seed=0, k=3, d=2, signal=1.0):
     return X, actions, rewards, q[np.arange(n), actions], means
 
 
-def test_scores_are_lower_bounds_row_by_row():
+def test_scores_are_lower_bounds_row_by_row() -> None:
     X, actions, rewards, propensities, _ = logged()
     actions = np.minimum(actions, 1)  # the third action has no rows
     settings = {"width": 0.7, "level": 0.2, "l2": 1.5, "features": WITH_ONE}
@@ -42,19 +44,19 @@ def test_scores_are_lower_bounds_row_by_row():
             assert scores[s, a] == pytest.approx(0.2 + features[s] @ theta - bound, abs=1e-5)
 
 
-def test_without_width_it_is_the_direct_method():
+def test_without_width_it_is_the_direct_method() -> None:
     X, actions, rewards, propensities, _ = logged(seed=1)
     found = LowerBound(3, width=0.0, level=0.1, l2=2.0).fit(X, actions, rewards, propensities)
     twin = DirectMethod(3, level=0.1, l2=2.0).fit(X, actions, rewards, propensities)
     assert np.allclose(found.scores(X), twin.scores(X), atol=1e-6)
 
 
-def test_snips_finds_the_top_of_its_objective():
+def test_snips_finds_the_top_of_its_objective() -> None:
     X, actions, rewards, propensities, _ = logged(seed=2, n=120)
     found = SelfNormalised(3, l2=5.0, features=WITH_ONE).fit(X, actions, rewards, propensities)
     features = WITH_ONE.transform(WITH_ONE.init(2), X)
 
-    def lost(theta):
+    def lost(theta: Any) -> Any:
         logits = features.astype(float) @ theta.reshape(3, 3).T
         pi = np.exp(logits - logits.max(axis=1, keepdims=True))
         w = (pi / pi.sum(axis=1, keepdims=True))[np.arange(120), actions] / propensities
@@ -64,7 +66,7 @@ def test_snips_finds_the_top_of_its_objective():
     assert lost(found._weights.reshape(-1)) == pytest.approx(best.fun, abs=1e-4)
 
 
-def test_the_guarded_form_deploys_the_chosen_width_or_nothing():
+def test_the_guarded_form_deploys_the_chosen_width_or_nothing() -> None:
     X, actions, rewards, propensities, means = logged(1500, 3)
     found = GuardedLowerBound(3, random_state=0).fit(X, actions, rewards, propensities)
     assert found.deploy_
@@ -78,7 +80,7 @@ def test_the_guarded_form_deploys_the_chosen_width_or_nothing():
     assert not GuardedLowerBound(3, random_state=0).fit(X, actions, 0 * rewards, propensities).deploy_
 
 
-def test_the_guarded_form_scales_with_the_rewards():
+def test_the_guarded_form_scales_with_the_rewards() -> None:
     X, actions, rewards, propensities, _ = logged(300, 5)
     unit = GuardedLowerBound(3, random_state=2).fit(X, actions, rewards, propensities)
     scaled = GuardedLowerBound(3, random_state=2, reward_range=(-1.0, 3.0))
@@ -88,7 +90,7 @@ def test_the_guarded_form_scales_with_the_rewards():
 
 
 @pytest.mark.parametrize("settings", [{"width": -1.0}, {"level": 2.0}, {"l2": 0.0}])
-def test_bad_settings_are_refused(settings):
+def test_bad_settings_are_refused(settings: Any) -> None:
     X, actions, rewards, propensities, _ = logged(30)
     with pytest.raises(InvalidInput, match=next(iter(settings))):
         LowerBound(3, **settings).fit(X, actions, rewards, propensities)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from o2pl.simulation.rivals.models import fit_models_per_action, predict_models_per_action
 
 
-def newton_logistic(X, y, l2, offset):
+def newton_logistic(X: Any, y: Any, l2: Any, offset: Any) -> Any:
     """The slow reference: Newton's method, 50 steps, on Σ log(1 + e^z) - y z + l2/2 |θ|²."""
     theta = np.zeros(X.shape[1])
     for _ in range(50):
@@ -21,7 +22,7 @@ def newton_logistic(X, y, l2, offset):
 
 @pytest.mark.parametrize("rows", [6, 80])  # fewer rows than features, and more
 @pytest.mark.parametrize("link", ["ridge", "logistic"])
-def test_models_equal_slow_fits(link, rows):
+def test_models_equal_slow_fits(link: str, rows: int) -> None:
     rng = np.random.default_rng(rows)
     X, actions, y = rng.normal(size=(rows, 7)), rng.integers(0, 3, rows), rng.random(rows)
     level, l2 = 0.4, 0.8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -13,7 +15,7 @@ from o2pl.simulation.rivals.reductions import DirectMethod, DoublyRobust, IPWCla
 WITH_ONE = Chain((Intercept(),))
 
 
-def logged(n=400, seed=0, k=3, d=4):
+def logged(n: int = 400, seed: int = 0, k: int = 3, d: int = 4) -> Any:
     """Bernoulli rewards linear in the context, actions from a soft logger; with the true means [n, K]."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
@@ -27,11 +29,11 @@ def logged(n=400, seed=0, k=3, d=4):
     return X, actions, rewards, q[rows, actions], means
 
 
-def with_one(X):
+def with_one(X: Any) -> Any:
     return np.hstack([np.ones((len(X), 1)), X.astype(np.float32)])
 
 
-def test_ipw_csc_is_scikit_learns_weighted_logistic_regression():
+def test_ipw_csc_is_scikit_learns_weighted_logistic_regression() -> None:
     X, actions, rewards, propensities, _ = logged()
     found = IPWClassifier(3, l2=2.0, features=WITH_ONE).fit(X, actions, rewards, propensities)
     rated = rewards > 0
@@ -43,7 +45,7 @@ def test_ipw_csc_is_scikit_learns_weighted_logistic_regression():
     assert np.mean(found.predict(X) == twin.predict(with_one(X))) > 0.99
 
 
-def test_a_model_per_arm_is_one_ridge_per_arm():
+def test_a_model_per_arm_is_one_ridge_per_arm() -> None:
     X, actions, rewards, propensities, _ = logged()
     found = DirectMethod(3, l2=1.7, features=WITH_ONE, level=0.2).fit(X, actions, rewards, propensities)
     for k in range(3):
@@ -52,7 +54,7 @@ def test_a_model_per_arm_is_one_ridge_per_arm():
 
 
 @pytest.mark.parametrize("link", ["ridge", "logistic"])
-def test_the_additive_model_has_no_interactions(link):
+def test_the_additive_model_has_no_interactions(link: str) -> None:
     X, actions, rewards, propensities, _ = logged()
     found = DirectMethod(3, model="additive", link=link, l2=1.7, features=WITH_ONE, level=0.5)
     scores = found.fit(X, actions, rewards, propensities).scores(X)
@@ -68,7 +70,7 @@ def test_the_additive_model_has_no_interactions(link):
     assert len(set(found.predict(X))) == 1  # the same ranking for every context
 
 
-def test_the_gains_of_dr_are_cross_fitted():
+def test_the_gains_of_dr_are_cross_fitted() -> None:
     X, actions, rewards, propensities, _ = logged(n=60)
     found = DoublyRobust(3, model_l2=0.9, folds=4, clip=3.0, features=WITH_ONE, random_state=7)
     features = with_one(X)
@@ -85,7 +87,7 @@ def test_the_gains_of_dr_are_cross_fitted():
             assert gains[s, a] == pytest.approx(predicted + correction, abs=1e-9)
 
 
-def test_the_gains_of_dr_are_unbiased_even_with_a_useless_model():
+def test_the_gains_of_dr_are_unbiased_even_with_a_useless_model() -> None:
     """z-test at 1e-4: the mean of Γ(a) - μ(a) over many logs is 0, with models shrunk to a constant."""
     errors = []
     for seed in range(200):
@@ -96,13 +98,13 @@ def test_the_gains_of_dr_are_unbiased_even_with_a_useless_model():
     assert np.abs(z).max() < 3.9
 
 
-def test_dr_stops_where_the_gradient_of_its_value_vanishes():
+def test_dr_stops_where_the_gradient_of_its_value_vanishes() -> None:
     X, actions, rewards, propensities, _ = logged(n=150)
     found = DoublyRobust(3, l2=2.0, features=WITH_ONE, random_state=1).fit(X, actions, rewards, propensities)
     features = with_one(X)
     gains = found._gains(features, actions, rewards, propensities)
 
-    def value(W):
+    def value(W: Any) -> Any:
         logits = features @ W.T
         pi = np.exp(logits - logits.max(axis=1, keepdims=True))
         pi /= pi.sum(axis=1, keepdims=True)
@@ -121,7 +123,7 @@ def test_dr_stops_where_the_gradient_of_its_value_vanishes():
     [IPWClassifier(3), DirectMethod(3), DirectMethod(3, link="logistic"), DoublyRobust(3, random_state=0)],
     ids=["ipw", "dm", "dm-logistic", "dr"],
 )
-def test_each_improves_on_its_logger_and_deploys_greedily(learner):
+def test_each_improves_on_its_logger_and_deploys_greedily(learner: Any) -> None:
     X, actions, rewards, propensities, means = logged(n=3000)
     learner.fit(X, actions, rewards, propensities)
     probabilities = learner.predict_proba(X)
@@ -136,10 +138,11 @@ def test_each_improves_on_its_logger_and_deploys_greedily(learner):
     [IPWClassifier, DirectMethod, lambda k: DirectMethod(k, model="additive", link="logistic"), DoublyRobust],
     ids=["ipw", "dm", "dm-additive", "dr"],
 )
-def test_poor_logs_are_taken_and_bad_ones_refused(make):
+def test_poor_logs_are_taken_and_bad_ones_refused(make: Any) -> None:
     one = make(4).fit([[1.0, 2.0]], [1], [1.0], [0.5])
     assert one.predict([[1.0, 2.0]])[0] in range(4)
     make(4).fit([[1.0, 2.0], [2.0, 1.0]], [1, 2], [0.0, 0.0], [0.5, 0.5]).predict([[0.0, 0.0]])  # no reward at all
+    bad: Any
     for bad in (
         ([[1.0, 2.0]], [4], [1.0], [0.5]),
         ([[1.0, 2.0]], [1], [2.0], [0.5]),
@@ -156,7 +159,7 @@ def test_poor_logs_are_taken_and_bad_ones_refused(make):
         make(4).predict([[1.0]])
 
 
-def test_settings_are_checked():
+def test_settings_are_checked() -> None:
     log = ([[1.0], [2.0]], [0, 1], [1.0, 0.0], [0.5, 0.5])
     for bad in (
         IPWClassifier(2, l2=0.0),

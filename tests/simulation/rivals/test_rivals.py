@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
@@ -20,35 +22,35 @@ class TwoClasses:
     The classes are as likely, so any fixed action and the uniform one earn .5 on average.
     """
 
-    def __init__(self, n, seed):
+    def __init__(self, n: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
         self.labels = rng.integers(0, 2, n)
         centre = np.where(self.labels[:, None] == 1, [1.2, 1.2, 0.0], [-1.2, -1.2, 0.0])
         self.contexts = ((centre + rng.normal(size=(n, 3))) * [1, 10, 0.1]).astype(np.float32)
 
-    def rewards(self, rows, actions):
+    def rewards(self, rows: Any, actions: Any) -> Any:
         return np.where(self.labels[rows] == actions, RANGE[1], RANGE[0])
 
-    def expected(self, rows, actions):
+    def expected(self, rows: Any, actions: Any) -> Any:
         return self.rewards(rows, actions)
 
 
 @pytest.fixture(params=RIVALS)
-def name(request):
+def name(request: pytest.FixtureRequest) -> Any:
     if request.param.startswith("vw"):
         pytest.importorskip("vowpalwabbit")
     return request.param
 
 
-def run(name, seed, n=400, world=0):
+def run(name: Any, seed: int, n: int = 400, world: int = 0) -> Any:
     return play(RIVALS[name](2, seed, RANGE), TwoClasses(n, world))
 
 
-def share_of_successes(rewards):
+def share_of_successes(rewards: Any) -> Any:
     return float(np.mean(rewards > 0))
 
 
-def test_it_beats_uniform_by_a_clear_margin(name):
+def test_it_beats_uniform_by_a_clear_margin(name: Any) -> None:
     """At 400 rounds uniform has a share of successes of .5 ± .025."""
     share = share_of_successes(run(name, seed=1).rewards)
     if name == "uniform":
@@ -57,7 +59,7 @@ def test_it_beats_uniform_by_a_clear_margin(name):
         assert share > 0.65
 
 
-def test_its_decisions_come_from_its_seed(name):
+def test_its_decisions_come_from_its_seed(name: Any) -> None:
     first, again, other = run(name, 5, 120), run(name, 5, 120), run(name, 6, 120)
     assert np.array_equal(first.actions, again.actions)
     assert np.array_equal(first.propensities, again.propensities)
@@ -65,7 +67,7 @@ def test_its_decisions_come_from_its_seed(name):
         assert not np.array_equal(first.actions, other.actions)
 
 
-def test_its_propensities_are_the_frequencies_of_a_frozen_state(name):
+def test_its_propensities_are_the_frequencies_of_a_frozen_state(name: Any) -> None:
     learner, world = RIVALS[name](2, 3, RANGE), TwoClasses(60, 1)
     play(learner, world, 20)
     draws = 300 if name == "boosted-trees" else 1500  # a decision of trees takes milliseconds
@@ -82,7 +84,7 @@ def test_its_propensities_are_the_frequencies_of_a_frozen_state(name):
         assert all(d.propensity == propensities[d.action] for d in decisions)
 
 
-def test_it_can_be_cloned(name):
+def test_it_can_be_cloned(name: Any) -> None:
     learner, world = RIVALS[name](2, 4, RANGE), TwoClasses(40, 2)
     play(learner, world)
     twin = clone(learner)
@@ -93,7 +95,7 @@ def test_it_can_be_cloned(name):
         twin.set_params(nothing_of_the_kind=1)
 
 
-def test_it_refuses_bad_input_and_goes_on_as_if_there_had_been_none(name):
+def test_it_refuses_bad_input_and_goes_on_as_if_there_had_been_none(name: Any) -> None:
     learner, twin, world = RIVALS[name](2, 0, RANGE), RIVALS[name](2, 0, RANGE), TwoClasses(40, 3)
     context = world.contexts[0]
     assert learner.act(context) == twin.act(context)
@@ -122,7 +124,7 @@ def test_it_refuses_bad_input_and_goes_on_as_if_there_had_been_none(name):
         RIVALS[name](0, 0).act([1.0])
 
 
-def logged(n, seed):
+def logged(n: int, seed: int) -> Any:
     """A uniform logger in that world."""
     world = TwoClasses(n, seed)
     actions = np.random.default_rng(seed + 100).integers(0, 2, n)
@@ -130,7 +132,7 @@ def logged(n, seed):
 
 
 @pytest.mark.parametrize("offline", OFFLINE_RIVALS)
-def test_offline_rivals_learn_are_reproducible_and_can_be_cloned(offline):
+def test_offline_rivals_learn_are_reproducible_and_can_be_cloned(offline: Any) -> None:
     contexts, actions, rewards, propensities, _ = logged(400, 0)
     learner = OFFLINE_RIVALS[offline](2, 7, RANGE).fit(contexts, actions, rewards, propensities)
     fresh, *_, labels = logged(2000, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -10,10 +12,11 @@ from o2pl.errors import InvalidInput
 from o2pl.simulation.rivals.trees import BoostedTrees
 
 
-def test_it_plays_what_the_model_of_the_history_says():
+def test_it_plays_what_the_model_of_the_history_says() -> None:
     rng = np.random.default_rng(0)
     learner = BoostedTrees(3, epsilon=0.0, trees=10, leaves=7, warm_start=4, growth=1.5, reward_range=(-1.0, 1.0))
-    rows, fitted, next_fit = [], 0, 12
+    rows: list[Any] = []
+    fitted, next_fit = 0, 12
     for t in range(80):
         x = rng.normal(size=2).astype(np.float32)
         decision = learner.act(x)
@@ -33,7 +36,7 @@ def test_it_plays_what_the_model_of_the_history_says():
             fitted, next_fit = len(rows), int(np.ceil(1.5 * len(rows)))
 
 
-def test_it_learns_what_no_linear_model_can():
+def test_it_learns_what_no_linear_model_can() -> None:
     """The right action is the sign of x₁x₂: uniform play earns .5."""
     rng = np.random.default_rng(1)
     learner, earned = BoostedTrees(2, random_state=0), []
@@ -45,7 +48,7 @@ def test_it_learns_what_no_linear_model_can():
     assert np.mean(earned[300:]) > 0.8
 
 
-def test_wrong_settings_are_refused():
+def test_wrong_settings_are_refused() -> None:
     with pytest.raises(InvalidInput, match="n_actions"):
         BoostedTrees(300).act([1.0])
     with pytest.raises(InvalidInput, match="trees"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
@@ -20,11 +22,11 @@ RAW = Chain()
 class TextVW:
     """The slow reference: the same command line, every decision and every label as lines of text."""
 
-    def __init__(self, arguments, n_actions):
+    def __init__(self, arguments: Any, n_actions: int) -> None:
         self.vw = vowpalwabbit.Workspace(f"{arguments} --quiet")
         self.n_actions = n_actions
 
-    def _lines(self, features, label=None):
+    def _lines(self, features: Any, label: Any = None) -> Any:
         shared = "shared |x " + " ".join(f"{i}:{float(v)!r}" for i, v in enumerate(features))
         lines = [f"|a {k}" for k in range(self.n_actions)]
         if label is not None:
@@ -32,16 +34,16 @@ class TextVW:
             lines[action] = f"0:{cost}:{propensity} |a {action}"
         return [shared, *lines]
 
-    def predict(self, features):
+    def predict(self, features: Any) -> Any:
         return self.vw.predict(self._lines(features))
 
-    def learn(self, features, action, cost, propensity):
+    def learn(self, features: Any, action: Any, cost: Any, propensity: Any) -> None:
         self.vw.learn(self._lines(features, (action, cost, propensity)))
 
 
 @pytest.mark.parametrize("costs", [(0.0, 1.0), (-1.0, 0.0)])
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
-def test_decisions_are_those_of_vw_on_text_and_propensities_those_it_used(algorithm, costs):
+def test_decisions_are_those_of_vw_on_text_and_propensities_those_it_used(algorithm: Any, costs: Any) -> None:
     rng = np.random.default_rng(0)
     learner = VowpalWabbit(3, algorithm, features=RAW, costs=costs, learning_rate=0.8, random_state=5)
     uniforms = UniformStream(5).take(1000)  # the first one seeds VW, then one per decision
@@ -59,7 +61,7 @@ def test_decisions_are_those_of_vw_on_text_and_propensities_those_it_used(algori
         learner.update(x, decision.action, float(right), decision.propensity)
 
 
-def play_wine(seed, **settings):
+def play_wine(seed: int, **settings: Any) -> Any:
     X, y = load_wine(return_X_y=True)
     learner, total = VowpalWabbit(3, random_state=seed, **settings), 0.0
     for row in np.random.default_rng(seed).permutation(len(y)):
@@ -70,7 +72,7 @@ def play_wine(seed, **settings):
     return total / len(y)
 
 
-def test_standardised_features_make_vw_strong_on_wine():
+def test_standardised_features_make_vw_strong_on_wine() -> None:
     standardised = [play_wine(seed) for seed in range(6)]
     raw = [play_wine(seed, features=RAW) for seed in range(6)]
     assert np.mean(standardised) > 0.85  # measured .91, lowest run .88
@@ -78,7 +80,7 @@ def test_standardised_features_make_vw_strong_on_wine():
     assert np.mean(raw) < 0.6  # measured .40
 
 
-def test_regcb_is_told_the_range_of_its_costs():
+def test_regcb_is_told_the_range_of_its_costs() -> None:
     for costs in ((0.0, 1.0), (-1.0, 0.0)):
         assert np.mean([play_wine(seed, algorithm="regcb", costs=costs) for seed in range(3)]) > 0.8  # measured .90
     unbounded = VowpalWabbit(2, "regcb", costs=(-1, 0)).arguments()
@@ -86,7 +88,7 @@ def test_regcb_is_told_the_range_of_its_costs():
     assert "cb_min_cost" not in VowpalWabbit(2, "greedy", costs=(-1, 0)).arguments()
 
 
-def test_cover_draws_with_the_probabilities_it_logs():
+def test_cover_draws_with_the_probabilities_it_logs() -> None:
     learner = VowpalWabbit(3, "cover", random_state=2)
     rng = np.random.default_rng(1)
     for _ in range(25):
@@ -103,7 +105,7 @@ def test_cover_draws_with_the_probabilities_it_logs():
     assert chisquare(counts[taken], 3000 * expected[taken] / expected.sum()).pvalue > 1e-4
 
 
-def test_every_option_shows():
+def test_every_option_shows() -> None:
     learner = VowpalWabbit(
         4, "bag", interactions="", constant=False, learning_rate=0.25, options="--power_t 0", costs=(-1, 0)
     )
@@ -137,6 +139,6 @@ def test_every_option_shows():
         ({"reward_range": (1, 1)}, "reward_range"),
     ],
 )
-def test_settings_are_checked(settings, named):
+def test_settings_are_checked(settings: Any, named: str) -> None:
     with pytest.raises(InvalidInput, match=named):
         VowpalWabbit(2, **settings).act([1.0])

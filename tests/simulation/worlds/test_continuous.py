@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_means_of_gaussian_policies_are_exact(world: ContinuousWorld, loss: Loss
                 (rounds.policy_losses, rounds.expected_losses),
             ):
 
-                def at(z: float, fixed: Callable[..., np.ndarray] = fixed, mean: float = mean, one=one) -> float:
+                def at(z: float, fixed: Callable[..., np.ndarray] = fixed, mean: float = mean, one: Any = one) -> float:
                     return normal(z) * float(fixed(one, np.array([mean + scale * z]))[0])
 
                 slow = quad(at, -8, 8, limit=300, epsabs=1e-10)[0]
@@ -106,7 +107,7 @@ def test_natural_losses_follow_the_formula(world: ContinuousWorld, loss: Loss) -
     rows, actions = np.arange(400), np.random.default_rng(3).normal(1, 1.5, 400)
     drawn = rounds.noise  # y for the Gaussian example, p for advertising, ε otherwise
     if isinstance(world, GaussianExample):
-        slow = (actions - drawn) ** 2 - 1
+        slow: Any = (actions - drawn) ** 2 - 1
     elif isinstance(world, Advertising):
         slow = [-max(a / p if a < p else 1 + 0.5 * (p - a), -0.1) for a, p in zip(actions, drawn, strict=True)]
     else:

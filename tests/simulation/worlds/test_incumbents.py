@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,11 +14,11 @@ from o2pl.simulation.worlds.incumbents import IncumbentLog
 DIGITS = Embedded("digits")
 
 
-def some_log(seed=0, rows=600, **settings):
+def some_log(seed: int = 0, rows: int = 600, **settings: Any) -> Any:
     return IncumbentLog(DIGITS, **settings).log(rows, np.random.default_rng(seed))
 
 
-def test_rows_that_value_policies_are_in_no_log():
+def test_rows_that_value_policies_are_in_no_log() -> None:
     logged = some_log(rows=10000)
     world = IncumbentLog(DIGITS)
     assert len(logged.contexts) == 450  # a quarter of 1797
@@ -26,7 +28,7 @@ def test_rows_that_value_policies_are_in_no_log():
     assert len(np.unique(both, axis=0)) >= len(both) - (1797 - unique)
 
 
-def test_propensities_are_exact_and_keep_the_floor():
+def test_propensities_are_exact_and_keep_the_floor() -> None:
     logged = some_log(epsilon=0.2, flip=0.4)
     log = logged.interactions
     assert np.array_equal(log.propensities, logged.logging[np.arange(len(log)), log.actions])
@@ -38,7 +40,7 @@ def test_propensities_are_exact_and_keep_the_floor():
     assert log.rewards.mean() == pytest.approx(logged.logger_value, abs=4 * 0.5 * np.sqrt(1 / 600 + 1 / 450))
 
 
-def test_incumbents_are_as_good_as_they_are_called():
+def test_incumbents_are_as_good_as_they_are_called() -> None:
     kinds = {"good": {}, "mediocre": {"logger_rows": 20}, "blind": {"hidden": 0.67}, "swapped": {"swapped": 0.5}}
     value = {name: np.mean([some_log(seed, **kind).logger_value for seed in range(3)]) for name, kind in kinds.items()}
     assert value["good"] > value["blind"] + 0.02
@@ -47,7 +49,7 @@ def test_incumbents_are_as_good_as_they_are_called():
     assert value["swapped"] < 0.55  # right for half of the classes
 
 
-def test_a_hidden_feature_does_not_move_the_incumbent():
+def test_a_hidden_feature_does_not_move_the_incumbent() -> None:
     world = IncumbentLog(DIGITS, hidden=0.9)
     data = DIGITS.load()
     view = world._view(data, np.random.default_rng(0))
@@ -59,7 +61,7 @@ def test_a_hidden_feature_does_not_move_the_incumbent():
     assert sorted({int(taught[data.labels == c][0]) for c in range(10)}) == list(range(10))
 
 
-def test_the_same_seed_writes_the_same_log():
+def test_the_same_seed_writes_the_same_log() -> None:
     first, again, other = some_log(3, 50), some_log(3, 50), some_log(4, 50)
     assert np.array_equal(first.interactions.actions, again.interactions.actions)
     assert not np.array_equal(first.interactions.contexts, other.interactions.contexts)
@@ -69,6 +71,6 @@ def test_the_same_seed_writes_the_same_log():
     "wrong",
     [{"logger_rows": 1}, {"hidden": 1.0}, {"swapped": 2.0}, {"sharpness": 0.0}, {"epsilon": -1.0}, {"flip": 0.5}],
 )
-def test_bad_settings_are_refused(wrong):
+def test_bad_settings_are_refused(wrong: Any) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wrong))):
         IncumbentLog(DIGITS, **wrong)

@@ -32,4 +32,4 @@ def test_what_contexts_hold_beside_the_angle_says_nothing() -> None:
 @pytest.mark.parametrize("settings", [{"waves": 0}, {"n_actions": 1}, {"spare": -1}, {"gap": 0.0}])
 def test_settings_are_checked(settings: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(settings))):
-        Waves(**settings)  # type: ignore[arg-type]
+        Waves(**settings)
