@@ -13,7 +13,7 @@ REPRODUCE := .venv-demo/.made
 PEERS := .venv-peers/.made
 CLIENTS := .venv-javascript/.made
 
-.PHONY: demo reproduce guarantees test test-fast test-levels contracts faults check docs bench peers clients build stubs fuzz sanitize clean
+.PHONY: demo reproduce guarantees test test-fast test-levels coverage contracts faults check docs bench peers clients build stubs fuzz sanitize clean
 
 # The wheel with the compiled core, keyed by its sources: built once, installed into every environment.
 SOURCES := pyproject.toml README.md LICENSE $(shell find native src -type f -not -name '*.so' -not -path '*/__pycache__/*')
@@ -43,6 +43,12 @@ NUMERICAL := $(addprefix tests/,theory features policies objectives oracles kern
 # The numerical tests at the CPU level below this machine's (`LEVEL=plain`: the lowest), where sums round otherwise; minutes.
 test-levels: $(STAMP)
 	$(BIN)/python tests/at_level.py $(LEVEL) -m pytest $(NUMERICAL)
+
+# The same tests, with the share of lines and branches of their folders that they run: the number is the last line.
+coverage: $(STAMP)
+	rm -f out/coverage
+	$(BIN)/python tests/at_level.py $(LEVEL) -m coverage run -m pytest $(NUMERICAL)
+	if [ -f out/coverage ]; then $(BIN)/python -m coverage report; fi
 
 # Every kernel beside the parts it stands for, over the whole product of the settings: hours. `test` covers all pairs.
 contracts: $(STAMP)
