@@ -69,7 +69,7 @@ def value(d: int, n_actions: int, n: int, repeats: int = _REPEATS) -> Row:
     from o2pl.kernels.gpu_blocks import BLOCK, gpu_blocks
     from o2pl.kernels.gpu_parts import ObjectiveKind, Rows
     from o2pl.kernels.gpu_tiles import gpu_tile_halves, gpu_tiled, gpu_tiles_for
-    from o2pl.policies.differentiable import in_double
+    from o2pl.policies.jax_helpers import jax_in_double
 
     jnp, kind, tiles = jax.numpy, ObjectiveKind(), gpu_tiles_for(d, False)
     each = tiles.rows * tiles.programs
@@ -104,7 +104,7 @@ def value(d: int, n_actions: int, n: int, repeats: int = _REPEATS) -> Row:
     jax.block_until_ready(theirs())
     pairs = [(_milliseconds(ours, 20), _milliseconds(theirs, 5)) for _ in range(repeats)]
     errors = []
-    with in_double():
+    with jax_in_double():
         rows = -(-n // BLOCK) * BLOCK
 
         def whole(column: Any, kind: Any = jnp.float64) -> Any:

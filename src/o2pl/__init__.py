@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from o2pl.evaluation.candidates import Candidates
     from o2pl.evaluation.evaluate import evaluate
     from o2pl.evaluation.judgement import DeployVerdict, Judgement
-    from o2pl.evaluation.lists import ListEvaluation, evaluate_lists
+    from o2pl.evaluation.list_evaluation import ListEvaluation, evaluate_lists
     from o2pl.evaluation.many_actions import ManyActions, evaluate_many_actions
     from o2pl.evaluation.metrics import Metric, Metrics
     from o2pl.evaluation.propensities import estimate_propensities
@@ -119,7 +119,7 @@ __getattr__, __dir__ = lazily_imported(
         "o2pl.errors": "InvalidInput MissingExtra",
         "o2pl.evaluation.candidates": "Candidates",
         "o2pl.evaluation.evaluate": "evaluate",
-        "o2pl.evaluation.lists": "ListEvaluation evaluate_lists",
+        "o2pl.evaluation.list_evaluation": "ListEvaluation evaluate_lists",
         "o2pl.evaluation.many_actions": "ManyActions evaluate_many_actions",
         "o2pl.evaluation.metrics": "Metric Metrics",
         "o2pl.evaluation.propensities": "estimate_propensities",

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import o2pl
 from o2pl.cli import app
 from o2pl.data.action_names import (
+    action_names_in,
     are_action_names,
-    check_names,
-    names_in,
+    check_action_names,
     numbers_of_action_names,
     places_of_action_names,
     renumbered_by_action_names,
@@ -31,7 +31,7 @@ Q = np.full(N, 1 / 3)
 
 
 def test_words_and_numbers() -> None:
-    assert names_in(["b", "a", "b"]) == ("a", "b")
+    assert action_names_in(["b", "a", "b"]) == ("a", "b")
     assert numbers_of_action_names(["b", "a"], ("a", "b")).tolist() == [1, 0]
     assert renumbered_by_action_names(np.array([0, 1]), ("x", "y"), ("y", "z", "x")).tolist() == [2, 0]
     assert places_of_action_names(("x", "q"), ("y", "x")).tolist() == [1, -1]
@@ -53,7 +53,7 @@ def test_words_and_numbers() -> None:
 )
 def test_bad_names(names: Any, said: str) -> None:
     with pytest.raises(o2pl.InvalidInput, match=said):
-        check_names(names)
+        check_action_names(names)
     with pytest.raises(o2pl.InvalidInput, match=said):
         o2pl.Bandit(actions=names).act(X[0])
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from o2pl.data.vw_events import event_json, is_event
+from o2pl.data.vw_events import is_vw_event, vw_event_json
 from o2pl.data.vw_json import as_json
 
 TEXTS = [
@@ -32,6 +32,6 @@ def test_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_events_are_told_from_json() -> None:
-    assert [is_event(text) for text in TEXTS] == [True, False, True, True, True, False]
-    assert [is_event(text) for text in (b"", b" {}", b"3", b'"a|b"', b"-1")] == [False] * 5
-    assert json.loads(event_json(TEXTS[0]))["_multi"][1] == {"Item": {"price": 25.0}}
+    assert [is_vw_event(text) for text in TEXTS] == [True, False, True, True, True, False]
+    assert [is_vw_event(text) for text in (b"", b" {}", b"3", b'"a|b"', b"-1")] == [False] * 5
+    assert json.loads(vw_event_json(TEXTS[0]))["_multi"][1] == {"Item": {"price": 25.0}}

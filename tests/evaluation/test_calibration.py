@@ -7,7 +7,7 @@ from tests.evaluation.logged_softmax import softmax_log
 from o2pl import O2PL, evaluate
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
-from o2pl.evaluation.logs import as_log
+from o2pl.evaluation.evaluated_logs import as_evaluated_log
 from o2pl.theory.inequality import refutes
 
 
@@ -26,7 +26,7 @@ def test_a_learners_own_log_is_not_refused() -> None:
         rewards = (g.random((800, 3)) < 1 / (1 + np.exp(-contexts @ g.normal(size=(2, 3))))) * 1.0
         learner = O2PL(3, policy="linear", random_state=seed)
         learner.run((contexts, rewards))
-        refused += propensity_calibration(as_log(learner)).p_value < 0.05
+        refused += propensity_calibration(as_evaluated_log(learner)).p_value < 0.05
     assert not refutes(refused, 15, 0.05, 1e-3)
 
 

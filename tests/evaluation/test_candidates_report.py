@@ -7,7 +7,7 @@ from tests.evaluation.cases import log_of, policy
 
 from o2pl import evaluate
 from o2pl.evaluation.candidates_report import candidates_text, draw_candidates
-from o2pl.evaluation.figures import save_figure_of_evaluation
+from o2pl.evaluation.evaluation_figures import save_evaluation_figure
 
 
 def test_the_table_and_the_figure_show_every_candidate(tmp_path: Path) -> None:
@@ -18,6 +18,6 @@ def test_the_table_and_the_figure_show_every_candidate(tmp_path: Path) -> None:
     figure = draw_candidates(found)
     assert len([axes for axes in figure.axes if axes.get_visible()]) == 3
     assert "2,000 rows, " in figure.axes[0].get_title(loc="left")
-    assert save_figure_of_evaluation(found, tmp_path / "several.png").stat().st_size > 5000
+    assert save_evaluation_figure(found, tmp_path / "several.png").stat().st_size > 5000
     many = evaluate(log_of(300), {f"p{k}": policy for k in range(40)})
     assert "10 candidates with lower values are not shown" in candidates_text(many)

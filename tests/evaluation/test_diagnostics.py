@@ -13,10 +13,10 @@ from o2pl import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.diagnostics import (
-    diagnosed_clip_fraction,
-    diagnosed_drift,
-    diagnosed_overlap,
-    diagnosed_weight_tail,
+    diagnostics_of_clip_fraction,
+    diagnostics_of_drift,
+    diagnostics_of_overlap,
+    diagnostics_of_weight_tail,
     effective_sample_size,
 )
 from o2pl.evaluation.values import columns_for_values
@@ -38,7 +38,7 @@ def test_effective_sample_size() -> None:
 @pytest.mark.parametrize("exponent", [1.2, 2.0, 3.5])
 def test_the_tail_of_a_pareto_sample_is_found(exponent: float) -> None:
     w = np.random.default_rng(0).pareto(exponent, 40_000) + 1
-    found = diagnosed_weight_tail(w)
+    found = diagnostics_of_weight_tail(w)
     assert abs(found.exponent - exponent) < 3.3 * found.error
     top = sorted(w)[-201:]  # √40,000 of them, and the one below
     assert found.exponent == pytest.approx(200 / sum(math.log(x / top[0]) for x in top[1:]))
@@ -46,29 +46,29 @@ def test_the_tail_of_a_pareto_sample_is_found(exponent: float) -> None:
 
 
 def test_weights_without_a_tail() -> None:
-    assert diagnosed_weight_tail(np.ones(1000)).exponent == math.inf
-    assert diagnosed_weight_tail(np.r_[np.zeros(990), np.ones(10)]).exponent == 0  # hardly any row has weight
-    assert math.isnan(diagnosed_weight_tail(np.ones(3)).exponent)
+    assert diagnostics_of_weight_tail(np.ones(1000)).exponent == math.inf
+    assert diagnostics_of_weight_tail(np.r_[np.zeros(990), np.ones(10)]).exponent == 0  # hardly any row has weight
+    assert math.isnan(diagnostics_of_weight_tail(np.ones(3)).exponent)
 
 
 def test_clip_fraction() -> None:
-    found = diagnosed_clip_fraction(np.array([0.5, 1.0, 2.0, 4.5]), 2.0)
+    found = diagnostics_of_clip_fraction(np.array([0.5, 1.0, 2.0, 4.5]), 2.0)
     assert found == pytest.approx((0.25, 2.5 / 8))
-    assert diagnosed_clip_fraction(np.array([np.inf, 1.0]), 2.0).weight == 1
+    assert diagnostics_of_clip_fraction(np.array([np.inf, 1.0]), 2.0).weight == 1
 
 
 def test_overlap_by_action() -> None:
     log = Interactions(np.zeros((4, 1)), [0, 0, 1, 0], np.ones(4), [0.5, 0.2, 0.5, 0.4], n_actions=3)
     policy = np.array([[0.5, 0.25, 0.25]] * 4)
     weights = policy[np.arange(4), log.actions] / log.propensities
-    first, second, never = diagnosed_overlap(
+    first, second, never = diagnostics_of_overlap(
         log, columns_for_values(log, [as_target(policy, log)], None)[0].mass, weights
     )
     assert first[:5] == ("0", 3, 0.75, 0.2, 0.5)
     assert first.effective == pytest.approx((1 + 2.5 + 1.25) ** 2 / (1 + 2.5**2 + 1.25**2))
     assert second[:5] == ("1", 1, 0.25, 0.5, 0.25)
     assert never == ("2", 0, 0.0, math.inf, 0.25, 0.0)
-    assert diagnosed_overlap(log, None, weights) == ()
+    assert diagnostics_of_overlap(log, None, weights) == ()
 
 
 # -- propensities
@@ -108,28 +108,28 @@ def test_drift_is_found_and_seldom_imagined() -> None:
     imagined = 0
     for seed in range(200):
         log = softmax_log(600, 2, 2, 0.1, seed)
-        imagined += diagnosed_drift(log, log.rewards).p_value < 0.05
+        imagined += diagnostics_of_drift(log, log.rewards).p_value < 0.05
     assert not refutes(imagined, 200, 0.05, 1e-3)
     assert imagined > 1  # and a test that never speaks would not be one
     log = softmax_log(1000, 2, 2, 0.1, 0)
     stretches = np.split(log.rewards, 10)
     within = sum(((one - one.mean()) ** 2).sum() for one in stretches) / 990
     statistic = sum(100 * (one.mean() - log.rewards.mean()) ** 2 for one in stretches) / within
-    assert diagnosed_drift(log, log.rewards).p_value == pytest.approx(chi2.sf(statistic, 9))
-    found = diagnosed_drift(log, log.rewards + np.linspace(0, 1, 1000))
+    assert diagnostics_of_drift(log, log.rewards).p_value == pytest.approx(chi2.sf(statistic, 9))
+    found = diagnostics_of_drift(log, log.rewards + np.linspace(0, 1, 1000))
     assert found.p_value < 1e-6
     assert len(found.means) == 10
     assert found.context_p_value > 0.01
     moved = Interactions(
         log.contexts + np.linspace(0, 1, 1000)[:, None] * [0, 1], log.actions, log.rewards, log.propensities
     )
-    assert diagnosed_drift(moved, log.rewards).context_p_value < 1e-6
-    assert diagnosed_drift(moved, log.rewards).column == 1
-    assert math.isnan(diagnosed_drift(softmax_log(60, 2, 2, 0.1, 0), np.ones(60)).p_value)
+    assert diagnostics_of_drift(moved, log.rewards).context_p_value < 1e-6
+    assert diagnostics_of_drift(moved, log.rewards).column == 1
+    assert math.isnan(diagnostics_of_drift(softmax_log(60, 2, 2, 0.1, 0), np.ones(60)).p_value)
 
 
 def test_action_sets_have_no_column_that_moved() -> None:
     generator = np.random.default_rng(0)
     sets = ActionSets.of([generator.normal(size=(2, 2)) for _ in range(200)])
     log = Interactions(sets, generator.integers(2, size=200), generator.random(200), np.full(200, 0.5))
-    assert diagnosed_drift(log, log.rewards).column == -1
+    assert diagnostics_of_drift(log, log.rewards).column == -1

@@ -14,7 +14,7 @@ from o2pl import ActionSets, InvalidInput
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.estimators import EstimatorInput, estimate
 from o2pl.evaluation.evaluate import Evaluation, evaluate
-from o2pl.evaluation.logs import as_log
+from o2pl.evaluation.evaluated_logs import as_evaluated_log
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_for_values
 from o2pl.learners.targets import as_target
@@ -143,12 +143,12 @@ def test_a_learners_own_log_is_evaluated_and_doubted() -> None:
     early = o2pl.O2PL(3).fit(log.contexts[:20], log.actions[:20], log.rewards[:20], log.propensities[:20])
     assert "has learned from 4.0% of this log" in evaluate(log, early).warnings[0]
     assert not evaluate(log, early).doubt
-    np.testing.assert_allclose(as_log(learner).rewards, log.rewards)
+    np.testing.assert_allclose(as_evaluated_log(learner).rewards, log.rewards)
     wide = o2pl.O2PL(3, random_state=0, reward_range=(-10, 10)).fit(
         log.contexts, log.actions, log.rewards, log.propensities
     )
-    np.testing.assert_allclose(as_log(wide).rewards, log.rewards, atol=1e-12)
-    assert as_log(wide).reward_range == (-10, 10)
+    np.testing.assert_allclose(as_evaluated_log(wide).rewards, log.rewards, atol=1e-12)
+    assert as_evaluated_log(wide).reward_range == (-10, 10)
 
 
 # -- logs that cannot answer

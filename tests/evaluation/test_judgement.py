@@ -14,10 +14,10 @@ from o2pl.evaluation import judgement
 from o2pl.evaluation.judgement import (
     Judgement,
     judge,
-    judge_deploying,
     judged_among_candidates,
     judgement_advice,
     judgement_of_candidate,
+    judgement_on_deploying,
 )
 
 
@@ -44,10 +44,10 @@ def test_the_four_verdicts() -> None:
 
 
 def test_deploying() -> None:
-    assert judge_deploying(judged(0.1, 0.3))
-    assert "appears to be worse" in judge_deploying(judged(-0.3, 0.1)).reason
-    assert "above -0.1 with confidence: more rows" in judge_deploying(judged(-0.2, 0.4), 0.1).reason
-    assert "hardly shows 30%" in judge_deploying(judged(-0.1, 0.3, unsupported=0.3)).reason
+    assert judgement_on_deploying(judged(0.1, 0.3))
+    assert "appears to be worse" in judgement_on_deploying(judged(-0.3, 0.1)).reason
+    assert "above -0.1 with confidence: more rows" in judgement_on_deploying(judged(-0.2, 0.4), 0.1).reason
+    assert "hardly shows 30%" in judgement_on_deploying(judged(-0.1, 0.3, unsupported=0.3)).reason
 
 
 # -- one place

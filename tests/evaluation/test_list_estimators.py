@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.adapters.inside import run_inside
-from tests.evaluation.test_lists import exact, logged, policy_of
+from tests.evaluation.test_list_evaluation import exact, logged, policy_of
 
 from o2pl import InvalidInput, evaluate_lists
 from o2pl.evaluation.list_estimators import LIST_ESTIMATORS, ListColumns, list_terms

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import o2pl
-from o2pl.explaining.action_support import support_of_action
+from o2pl.explaining.action_support import action_support_in
 
 
 def log_of(n: int) -> o2pl.Interactions:
@@ -18,8 +18,8 @@ def log_of(n: int) -> o2pl.Interactions:
 
 def test_near_rows_are_counted() -> None:
     log = log_of(2000)
-    here = support_of_action(log, None, np.array([[1.0, 0.0]], np.float32), [0, 1, 2], [0, 1, 2])
-    there = support_of_action(log, None, np.array([[-1.0, 0.0]], np.float32), ["a", "b", "c"], [0, 1, 2])
+    here = action_support_in(log, None, np.array([[1.0, 0.0]], np.float32), [0, 1, 2], [0, 1, 2])
+    there = action_support_in(log, None, np.array([[-1.0, 0.0]], np.float32), ["a", "b", "c"], [0, 1, 2])
     assert here is not None
     assert there is not None
     assert here.rows == 2000
@@ -37,15 +37,15 @@ def test_near_rows_are_counted() -> None:
 
 
 def test_short_logs_and_ties() -> None:
-    few = support_of_action(log_of(8), None, np.zeros((1, 2), np.float32), [0, 1], [0, 1])
+    few = action_support_in(log_of(8), None, np.zeros((1, 2), np.float32), [0, 1], [0, 1])
     assert few is not None
     assert few.actions[0].near == few.rows == 8
     assert "too few to rely on" in few.says(0)
     same = o2pl.Interactions(np.ones((300, 2)), np.zeros(300, int), np.ones(300), np.ones(300), n_actions=2)
-    tied = support_of_action(same, None, np.ones((1, 2), np.float32), [0], [0])
+    tied = action_support_in(same, None, np.ones((1, 2), np.float32), [0], [0])
     assert tied is not None
     assert tied.actions[0].near == 300  # all are as near
-    assert support_of_action(same[:0], None, np.ones((1, 2), np.float32), [0], [0]) is None
+    assert action_support_in(same[:0], None, np.ones((1, 2), np.float32), [0], [0]) is None
 
 
 def test_items_like_this_one() -> None:

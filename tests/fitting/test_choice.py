@@ -14,7 +14,7 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation import held_out
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_for_values
-from o2pl.fitting.candidates import Candidate
+from o2pl.fitting.candidate_learners import Candidate
 from o2pl.fitting.choice import FEW, Fit, fit, held_out_parts_for_choice
 from o2pl.theory.inequality import refutes
 

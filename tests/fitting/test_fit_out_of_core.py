@@ -10,8 +10,8 @@ from tests.fitting.parquet_logs import write_parquet
 import o2pl
 from o2pl.errors import InvalidInput
 from o2pl.fitting import large_logs
-from o2pl.fitting.checkpoints import PassCheckpoints
 from o2pl.fitting.fit_out_of_core import core_memory_in, fit_out_of_core, free_core_memory, is_larger_than_core
+from o2pl.fitting.pass_checkpoints import PassCheckpoints
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not used as context. 'day' .key of the partitions")
 

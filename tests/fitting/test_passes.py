@@ -10,7 +10,7 @@ import pytest
 
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
-from o2pl.fitting.checkpoints import PassCheckpoints
+from o2pl.fitting.pass_checkpoints import PassCheckpoints
 from o2pl.fitting.passes import BlockPasses, Pass, mapped_control_for_passes
 from o2pl.kernels.registry import MemberProblem
 from o2pl.objectives.control import ridge_control

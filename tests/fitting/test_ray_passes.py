@@ -14,8 +14,8 @@ from tests.fitting.parquet_logs import write_parquet
 
 import o2pl
 from o2pl.errors import InvalidInput
-from o2pl.fitting.checkpoints import PassCheckpoints
 from o2pl.fitting.fit_out_of_core import fit_out_of_core
+from o2pl.fitting.pass_checkpoints import PassCheckpoints
 from o2pl.fitting.passes import BlockPasses, Pass
 from o2pl.fitting.ray_passes import RayPasses
 

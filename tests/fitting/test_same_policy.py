@@ -10,10 +10,10 @@ import pytest
 from tests.fitting.parquet_logs import write_parquet
 
 import o2pl
-from o2pl.fitting.candidates import candidates_for
-from o2pl.fitting.checkpoints import PassCheckpoints
+from o2pl.fitting.candidate_learners import candidates_for
 from o2pl.fitting.choice import fit
 from o2pl.fitting.fit_out_of_core import fit_out_of_core
+from o2pl.fitting.pass_checkpoints import PassCheckpoints
 from o2pl.fitting.passes import BlockPasses
 from o2pl.fitting.ray_passes import RayPasses
 from o2pl.kernels import linear

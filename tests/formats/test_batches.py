@@ -13,7 +13,7 @@ import o2pl
 from o2pl import InvalidInput
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.batches import decided_batch, joined_batches
-from o2pl.formats.log_tables import log_of_table
+from o2pl.formats.log_tables import log_of_log_table
 
 N = 200
 G = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def test_rewards_are_joined_by_id_and_the_log_is_learned_from() -> None:
     assert found[1:] == (50, 150, 1)
     np.testing.assert_allclose(found.table.column("reward").to_numpy()[:50], np.arange(50) / 50)
     assert set(found.table.column("reward").to_pylist()[50:]) == {0.25}
-    log = log_of_table(found.table, BAD)
+    log = log_of_log_table(found.table, BAD)
     assert list(log.contexts.columns) == ["age", "city"]  # the customer is noted as no feature
     assert log.event_ids == ids
     assert (
@@ -86,7 +86,7 @@ def test_dictionaries_and_items() -> None:
     made = decided_batch(items.snapshot(), table, BAD)
     assert made.column_names == ["user", "actions", "event_id", "action", "propensity"]
     again = joined_batches(made, made.select(["event_id", "propensity"]), ("d", "r"), "event_id", "propensity")
-    assert log_of_table(again.table, BAD).kind == "dictionaries"
+    assert log_of_log_table(again.table, BAD).kind == "dictionaries"
 
 
 def test_what_cannot_be_decided_or_joined() -> None:

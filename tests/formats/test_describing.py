@@ -14,7 +14,7 @@ import o2pl
 from o2pl.formats import describe
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson
-from o2pl.formats.log_tables import log_of_table
+from o2pl.formats.log_tables import log_of_log_table
 
 
 def log(n: int = 2000, **changes: Any) -> o2pl.Interactions:
@@ -63,7 +63,7 @@ def test_what_speaks_against_a_log() -> None:
 def test_every_kind_of_log() -> None:
     pytest.importorskip("msgspec")
     tables = read_dsjson([json.dumps(event).encode() for event in events(80)], BadRows("log"))
-    sets = describe(log_of_table(pa.concat_tables(tables), BadRows("log")), "vw.dsjson")
+    sets = describe(log_of_log_table(pa.concat_tables(tables), BadRows("log")), "vw.dsjson")
     assert "sets of 2 to 5 actions" in sets.sections["actions"][0]
     assert 'o2pl.Bandit(policy="hashed actionwise", reward_range=(0, 1))' in sets.sections["learn"][0]
     rng = np.random.default_rng(0)

@@ -18,7 +18,7 @@ from o2pl.encode.sets import split_set
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson, write_dsjson
 from o2pl.formats.dsjson_table import Lines, scan_dsjson_for_table
-from o2pl.formats.log_tables import log_of_table
+from o2pl.formats.log_tables import log_of_log_table
 
 pytest.importorskip("msgspec")
 
@@ -140,7 +140,7 @@ def test_bad_lines_are_named_and_may_be_left_out(name: str) -> None:
 
 def test_lists_are_learned_from_and_evaluated() -> None:
     """Whoever likes a colour clicks on its items in the first slot; nobody looks at the second."""
-    log = log_of_table(table_of(slot_events(300)), BadRows("log"), reward_range=(0, 1))
+    log = log_of_log_table(table_of(slot_events(300)), BadRows("log"), reward_range=(0, 1))
     learner = o2pl.Bandit(random_state=0).fit(log[:400])
     found = o2pl.evaluate_lists(log[400:], learner, baseline="logged", at_any_time=True)
     assert found.n == 100
@@ -155,12 +155,12 @@ def test_lists_are_learned_from_and_evaluated() -> None:
 
 def test_a_log_to_learn_from() -> None:
     made = events(60)
-    log = log_of_table(table_of(made), BadRows("log"))
+    log = log_of_log_table(table_of(made), BadRows("log"))
     kept = [e for e in made if "_label_cost" in e and not e.get("_skipLearn")]
     assert len(log) == len(kept)
     assert log.contexts.sizes.tolist() == [len(e["a"]) for e in kept]
     assert log.contexts[0] == kept[0]["c"]
-    slots = log_of_table(table_of(slot_events(5)), BadRows("log"))
+    slots = log_of_log_table(table_of(slot_events(5)), BadRows("log"))
     assert slots.contexts.sizes.tolist() == [4, 3] * 5
     assert slots.slots is not None
     assert slots.slots.tolist() == [0, 1] * 5
@@ -168,7 +168,7 @@ def test_a_log_to_learn_from() -> None:
     event = slot_events(1)[0]
     assert shared["slot"] == {"Slot": {"low": 1}, "place": "1"}
     assert items[slots.actions[1]] == event["c"]["_multi"][event["_outcomes"][1]["_a"][0]]
-    real = log_of_table(table_of(real_events(5)), BadRows("log"))
+    real = log_of_log_table(table_of(real_events(5)), BadRows("log"))
     assert real.continuous
     assert real.contexts[0] == {"User": {"age": 0}}
 

@@ -18,7 +18,7 @@ from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.sets import dictionary_sets
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.describing import describe
-from o2pl.formats.log_tables import log_of_table
+from o2pl.formats.log_tables import log_of_log_table
 from o2pl.formats.vw_forms import vw_form_of
 from o2pl.formats.vw_text import read_vw_text
 
@@ -58,7 +58,7 @@ def alike(text: bytes) -> int:
         return 0
     for name in ("action", "reward", "propensity", "event_id"):
         assert quick.column(name).to_pylist() == plain.column(name).to_pylist()
-    logs = log_of_table(quick, BadRows("log", 1000)), log_of_table(plain, BadRows("log", 1000))
+    logs = log_of_log_table(quick, BadRows("log", 1000)), log_of_log_table(plain, BadRows("log", 1000))
     for signed in (False, True):
         assert bits(logs[0], signed) == bits(logs[1], signed)
     assert [repr(one) for one in logs[0].contexts] == [repr(one) for one in logs[1].contexts]
@@ -161,7 +161,7 @@ def test_text_that_was_cut_short() -> None:
 
 def test_products_of_chosen_namespaces_are_made_of_dictionaries() -> None:
     text = b"shared |u a:1.5\n0:-1:0.25 |i c:-2e1 d\n|i e\n\n0:1:1 |i f\n|j g:3\n\n"
-    logs = [log_of_table(read(text, hashed)[0], BadRows("log")) for hashed in (True, False)]
+    logs = [log_of_log_table(read(text, hashed)[0], BadRows("log")) for hashed in (True, False)]
     found = [bits(log, False, (("u", "i"),)) for log in logs]
     assert found[0] == found[1]
 
@@ -192,7 +192,7 @@ def test_learners_and_descriptions_are_the_same(tmp_path: Path, monkeypatch: pyt
 
 def test_a_column_of_the_same_name_is_left_alone() -> None:
     columns = {"context": ['{"_multi":[{"a":1},{}]}'], "action": [0], "reward": [1.0], "propensity": [0.5]}
-    log = log_of_table(pa.table(columns | {"hashed": ["x"]}), BadRows("log"))
+    log = log_of_log_table(pa.table(columns | {"hashed": ["x"]}), BadRows("log"))
     assert log.contexts[0] == {"_multi": [{"a": 1}, {}]}
     assert log.contexts.sizes.tolist() == [2]
 
@@ -201,4 +201,4 @@ def test_errors_do_not_name_the_column() -> None:
     table = read(b"0:1:0.5 |a x\n|a y\n\n", True)[0]
     assert "hashed" in table.column_names
     with pytest.raises(InvalidInput, match="found columns context, action, reward, propensity, event_id, expected"):
-        log_of_table(table, BadRows("log"), context=["age"])
+        log_of_log_table(table, BadRows("log"), context=["age"])

@@ -20,7 +20,7 @@ from o2pl.encode.sets import dictionary_sets
 from o2pl.formats import read_log
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import read_file_tables, write_file_tables
-from o2pl.formats.log_tables import bad_rows_of_log
+from o2pl.formats.log_tables import bad_rows_of_log_table
 
 COLUMNS: dict[str, Any] = {
     "age": [30.0, 41.5, 22.0, 35.0],
@@ -145,7 +145,7 @@ def test_frames_are_logs(tmp_path: Path) -> None:
 def test_some_bad_rows_may_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("x,action,reward,propensity\n1,0,1,0.5\n2,1\n3,1,much,0.5\n4,1,1,0\n5,1,0,.5\n")
-    bad = bad_rows_of_log(path, "csv", 3)
+    bad = bad_rows_of_log_table(path, "csv", 3)
     log = read_log(path, skip_bad=bad)
     assert log.contexts["x"].tolist() == [1, 5]
     assert log.rewards.tolist() == [1, 0]

@@ -14,7 +14,7 @@ from o2pl import InvalidInput
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.dsjson import read_dsjson
 from o2pl.formats.files import read_file_tables, write_file_tables
-from o2pl.formats.vw_json_lines import is_vw_json_left_out, vw_json_as_dsjson, vw_json_members
+from o2pl.formats.vw_json_lines import is_vw_json_line_left_out, vw_json_line_as_dsjson, vw_json_line_members
 
 SETS = [
     '{"u":{"age":3,"age":1.50},"_labelIndex":1,"_label_Action":2,"_label_Cost":-1,"_label_Probability":0.5,'
@@ -104,17 +104,17 @@ def test_lines_without_an_event_are_left_out_and_said() -> None:
     found = [row for table in read_dsjson(io.BytesIO("\n".join(lines).encode()), bad) for row in table.to_pylist()]
     assert len(found) == len(SETS)
     assert bad.notes == ["log: left out checkpoint lines", "log: left out rewards without their event"]
-    assert is_vw_json_left_out(b'{"RewardValue":1,"c":{}}') is None
+    assert is_vw_json_line_left_out(b'{"RewardValue":1,"c":{}}') is None
 
 
 def test_members_are_copied_as_they_are_written() -> None:
-    assert vw_json_members(' { "a" : 1.50 , "a":[1, {"b":2}], "\\u00e9":"x\\"}" } ') == [
+    assert vw_json_line_members(' { "a" : 1.50 , "a":[1, {"b":2}], "\\u00e9":"x\\"}" } ') == [
         ("a", "1.50"),
         ("a", '[1, {"b":2}]'),
         ("é", '"x\\"}"'),
     ]
-    assert vw_json_members("{}") == []
+    assert vw_json_line_members("{}") == []
     for broken in ("[]", "", '{"a"', '{"a":', '{"a":1', '{"a":1,'):
         with pytest.raises(InvalidInput, match="JSON object"):
-            vw_json_members(broken)
-    assert vw_json_as_dsjson('{"c":{}}') is None
+            vw_json_line_members(broken)
+    assert vw_json_line_as_dsjson('{"c":{}}') is None

@@ -10,7 +10,7 @@ import pytest
 from o2pl.data.contexts import ActionSets
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
-from o2pl.kernels import linear, values
+from o2pl.kernels import fused_values, linear
 from o2pl.kernels.blockwise import BlockwiseValue, added_blockwise
 from o2pl.kernels.registry import MemberProblem, find_value
 from o2pl.objectives.control import ridge_control
@@ -46,7 +46,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("control", [False, True])
 def test_the_sums_of_blocks_are_those_of_the_log(case: str, control: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert values  # importing it registers the kernels
+    assert fused_values  # importing it registers the kernels
     monkeypatch.setattr(linear, "BLOCK", 2**10)
     given = problem(*CASES[case])
     rows, objective = given.rows, given.objective

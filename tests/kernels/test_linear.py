@@ -14,7 +14,7 @@ import o2pl
 from o2pl import _core
 from o2pl.engine.member import QUADRATIC
 from o2pl.features.plan import FeaturePlan, feature_plan, planned_features
-from o2pl.kernels import linear, values
+from o2pl.kernels import fused_values, linear
 from o2pl.kernels.dense import dense_layout, dense_value
 from o2pl.kernels.linear import PANEL, linear_inverse_propensities
 from o2pl.objectives import PessimisticLog, Phi, PolicyValue, ridge_control
@@ -129,7 +129,7 @@ def test_features_of_a_solve_are_freed_when_it_ends(make: Any, monkeypatch: pyte
         alive.append(weakref.ref(made))
         return made
 
-    monkeypatch.setattr(values, "dense_layout", watched)
+    monkeypatch.setattr(fused_values, "dense_layout", watched)
     generator = np.random.default_rng(0)
     learner = make()
     gc.disable()

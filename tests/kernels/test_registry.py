@@ -13,8 +13,8 @@ from o2pl.encode.dictionaries import DictionaryReader
 from o2pl.encode.readers import SetsReader
 from o2pl.engine.member import QUADRATIC
 from o2pl.features import Chain, Fourier, Hashed, Standardise
+from o2pl.kernels.fused_values import feature_rows_for_fused
 from o2pl.kernels.registry import MemberProblem, features_for_registered, find_value
-from o2pl.kernels.values import feature_rows_for_values
 from o2pl.objectives import Pessimistic
 from o2pl.policies import ActionWise, Softmax, SparseSoftmax, ThresholdClass, UniformMixture
 
@@ -72,4 +72,4 @@ def test_rows_of_features_are_made_when_they_are_asked_for(features: Any) -> Non
     given = problem(Softmax(2), features, "dense")
     expected = features.transform(given.seen, X)
     for rows in (slice(None), slice(2, 5), np.array([4, 0, 0])):
-        np.testing.assert_allclose(feature_rows_for_values(given)(rows), expected[rows], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(feature_rows_for_fused(given)(rows), expected[rows], rtol=1e-5, atol=1e-6)

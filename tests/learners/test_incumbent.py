@@ -19,7 +19,11 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation.held_out import HeldOut
 from o2pl.features import Chain, Intercept
 from o2pl.learners import O2PL, load
-from o2pl.learners.improvement_candidates import candidate_columns, candidate_verdicts, random_candidate_loss
+from o2pl.learners.improvement_candidates import (
+    improvement_candidate_columns,
+    improvement_candidate_verdicts,
+    random_loss_for_improvement_candidates,
+)
 from o2pl.learners.incumbent import SafeImprovement, clone_of_incumbent, improved_incumbent
 from o2pl.learners.targets import as_target
 from o2pl.objectives import Pessimistic
@@ -50,8 +54,8 @@ def test_the_loss_of_a_random_action_is_read_off_the_floor() -> None:
     total = weight = 0.0
     for reward, q in zip(rewards, propensities, strict=True):
         total, weight = total + reward / q, weight + 1 / q
-    assert random_candidate_loss(-rewards, propensities) == pytest.approx(-total / weight)
-    assert -random_candidate_loss(-rewards, propensities) == pytest.approx(means.mean(), abs=0.03)
+    assert random_loss_for_improvement_candidates(-rewards, propensities) == pytest.approx(-total / weight)
+    assert -random_loss_for_improvement_candidates(-rewards, propensities) == pytest.approx(means.mean(), abs=0.03)
     assert rewards.mean() > means.mean() + 0.1  # the incumbent is good, and the mean says so
 
 
@@ -83,7 +87,7 @@ def test_rows_are_judged_by_policies_that_have_not_learned_from_them() -> None:
             lambda x: np.full((len(x), K), 1 / K),
         ]
 
-    held = candidate_columns(learn, rows, 4, seed=1)
+    held = improvement_candidate_columns(learn, rows, 4, seed=1)
     assert held.shape == (2, 20, 61)
     folds = [set(range(61)) - each for each in learned_from]
     assert sorted(s for fold in folds for s in fold) == list(range(61))  # each row is held out once
@@ -106,9 +110,9 @@ def test_gains_and_verdicts_share_out_the_confidence() -> None:
         return [lambda x: np.eye(K)[(x @ TRUTH).argmax(axis=1)]] * 2
 
     for incumbent in (None, np.full((1200, K), 1 / K)):
-        held = candidate_columns(learn, rows, 3, seed=0, incumbent=incumbent)
-        first, second = candidate_verdicts(held, (0.3, 3.0), 0.9, rows, incumbent is not None)
-        alone, _ = candidate_verdicts(held, (0.3, 3.0), 0.95, rows, incumbent is not None)
+        held = improvement_candidate_columns(learn, rows, 3, seed=0, incumbent=incumbent)
+        first, second = improvement_candidate_verdicts(held, (0.3, 3.0), 0.9, rows, incumbent is not None)
+        alone, _ = improvement_candidate_verdicts(held, (0.3, 3.0), 0.95, rows, incumbent is not None)
         other = q if incumbent is None else incumbent
         assert first[:3] == second[:3]
         assert first.deploy
@@ -166,7 +170,7 @@ def test_a_deterministic_log_deploys_nothing() -> None:
 def test_the_search_ends_lower_than_it_started() -> None:
     X, actions, rewards, propensities, _, _ = incumbent_log(300, 8)
     rows = Interactions(X, actions, rewards, propensities, (0, 1))
-    settings = Pessimistic(1.0, "theory", random_candidate_loss(rows.losses, propensities), 1.0)
+    settings = Pessimistic(1.0, "theory", random_loss_for_improvement_candidates(rows.losses, propensities), 1.0)
     start = clone_of_incumbent(Softmax(K), X, actions)
     params = improved_incumbent(Softmax(K), X, rows, settings, start)
 

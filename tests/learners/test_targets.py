@@ -12,7 +12,7 @@ from o2pl import ActionSets, InvalidInput
 from o2pl.data.frames import as_frame
 from o2pl.data.interactions import Interactions
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.evaluation.logs import numeric_log
+from o2pl.evaluation.evaluated_logs import numeric_evaluated_log
 from o2pl.learners.targets import as_target
 
 
@@ -102,7 +102,7 @@ def test_a_function_gets_rows_by_name() -> None:
             users = (row[0] if isinstance(row, tuple) else row for row in rows)
             return [int(user["age"] > 40 and user["city"] in ("Oslo", "Rome")) for user in users]
 
-        target = as_target(older, numeric_log(log), contexts=log.contexts)
+        target = as_target(older, numeric_evaluated_log(log), contexts=log.contexts)
         np.testing.assert_array_equal(target.on(slice(0, 4)).played, [1, 1, 1, 1])
     assert as_frame(frame)[-1] == people[3]
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import o2pl
-from o2pl.fitting.candidates import candidates_for
+from o2pl.fitting.candidate_learners import candidates_for
 
 TOPICS = {"billing": ["invoice", "Refund", "charge"], "technical": ["crash", "login", "password"]}
 FILLERS = ["please", "my", "the", "I", "have", "a", "question", "about", "with"]

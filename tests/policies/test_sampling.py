@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 from o2pl._core import acting_rows, draw, draw_one, softmax_in_place
-from o2pl.data.contexts import equal_sets
+from o2pl.data.contexts import offsets_of_equal_contexts
 from o2pl.errors import InvalidInput
 from o2pl.policies.sampling import (
     BY_EXCESS,
@@ -31,7 +31,7 @@ def test_mixing_is_the_same_for_numbers_arrays_and_rows(epsilon: float) -> None:
     np.testing.assert_allclose([mix_uniform(p, epsilon, 1 / 3) for p in probabilities], slow, rtol=1e-15)
     inside = np.empty(3)
     numbers = acting_numbers(np.ones(1), 1.0, Explored(epsilon, [], []))
-    acting_rows(np.log(probabilities + 1e-300)[None], equal_sets(1, 3), numbers, inside)
+    acting_rows(np.log(probabilities + 1e-300)[None], offsets_of_equal_contexts(1, 3), numbers, inside)
     np.testing.assert_allclose(inside, slow, rtol=1e-14, atol=1e-299)
     np.testing.assert_allclose(mix_uniform(probabilities, epsilon, 1 / np.array([1, 2, 4]))[2], epsilon / 4)
 
@@ -89,7 +89,7 @@ def test_acting_is_mixture_then_sharpening_then_exploring(name: str, shares: tup
     scores = np.random.default_rng(0).normal(size=(len(shares), 4, 3))
     numbers = acting_numbers(np.array(shares), sharpness, explored)
     flat, out = scores.reshape(len(shares), -1), np.empty(12)
-    acting_rows(flat, equal_sets(4, 3), numbers, out)
+    acting_rows(flat, offsets_of_equal_contexts(4, 3), numbers, out)
     np.testing.assert_array_equal(flat, scores.reshape(len(shares), -1))
     for s in range(4):
         members = np.exp(scores[:, s]) / np.exp(scores[:, s]).sum(axis=1, keepdims=True)
@@ -99,7 +99,7 @@ def test_acting_is_mixture_then_sharpening_then_exploring(name: str, shares: tup
         expected = (1 - explored.epsilon) * pi + explored.epsilon * share
         np.testing.assert_allclose(out[3 * s : 3 * s + 3], expected, rtol=1e-12)
         alone = np.empty(3)
-        acting_rows(scores[:, s].copy(), equal_sets(1, 3), numbers, alone)
+        acting_rows(scores[:, s].copy(), offsets_of_equal_contexts(1, 3), numbers, alone)
         np.testing.assert_array_equal(alone, out[3 * s : 3 * s + 3])
 
 
@@ -131,7 +131,12 @@ def test_what_is_less_certain_than_the_best_is_tried(K: int, epsilon: float) -> 
     numbers = acting_numbers(shares, BY_EXCESS, Explored(epsilon, bonus, NONE), PREDICTING)
     out = np.empty((n, K))
     acting_rows(
-        scores.reshape(3, -1), equal_sets(n, K), numbers, out.reshape(-1), variance.reshape(-1), optimism.reshape(-1)
+        scores.reshape(3, -1),
+        offsets_of_equal_contexts(n, K),
+        numbers,
+        out.reshape(-1),
+        variance.reshape(-1),
+        optimism.reshape(-1),
     )
     for s in range(n):
         u = slow_log_odds(scores[:, s], shares) + bonus + optimism[s]
@@ -152,7 +157,7 @@ def test_predictions_that_are_almost_sure_stay_in_order() -> None:
     acting = acting_parts(numbers, 3, 3)
     np.testing.assert_allclose(predicted(scores, acting).mixed, [19.7, -20.3, -30], rtol=1e-6)
     out = np.empty(3)
-    acting_rows(scores, equal_sets(1, 3), numbers, out)
+    acting_rows(scores, offsets_of_equal_contexts(1, 3), numbers, out)
     np.testing.assert_allclose(out, [1, 1e-12, 1e-12], rtol=1e-9)
 
 
@@ -218,7 +223,7 @@ def test_only_some_actions_may_be_played(shared: bool) -> None:
     bonus, share = generator.normal(size=5), generator.dirichlet(np.ones(5)) if shared else np.empty(0)
     acting = acting_numbers(np.array([0.2, 0.8]), 3.0, Explored(0.1, bonus, share))
     pi = np.empty(3)
-    acting_rows(scores[:, allowed].copy(), equal_sets(1, 3), acting_among(acting, 2, allowed), pi)
+    acting_rows(scores[:, allowed].copy(), offsets_of_equal_contexts(1, 3), acting_among(acting, 2, allowed), pi)
     own = np.exp(scores[:, allowed]) / np.exp(scores[:, allowed]).sum(axis=1, keepdims=True)
     sharp = (np.array([0.2, 0.8]) @ own * np.exp(bonus[allowed])) ** 3
     mixed = share[allowed] / share[allowed].sum() if shared else 1 / 3

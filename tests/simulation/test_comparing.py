@@ -12,7 +12,7 @@ import o2pl
 from o2pl.simulation import LearnerComparison, compare, play
 from o2pl.simulation.engines import Outcome
 from o2pl.simulation.experiment import Unit
-from o2pl.simulation.progress import Silent
+from o2pl.simulation.run_progress import Silent
 from o2pl.simulation.worlds import WORLDS, Classification, Embedded
 
 LEARNERS = {"ours": o2pl.O2PL(penalty=0.5), "linucb": "linucb"}

@@ -22,9 +22,9 @@ from toy_experiment import LEARNERS, TOY, WORLDS, ends, numbers
 from o2pl.errors import InvalidInput, MissingExtra
 from o2pl.extras import EXTRAS
 from o2pl.simulation import sources
-from o2pl.simulation.engines import Finished, Local, attempt_in_engine
+from o2pl.simulation.engines import Finished, Local, attempt_in_engines
 from o2pl.simulation.experiment import Cell, Options
-from o2pl.simulation.progress import Plain
+from o2pl.simulation.run_progress import Plain
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import ResultStore, results, seconds
 
@@ -36,7 +36,7 @@ class Inline:
 
     def compute(self, run: Any, units: Any) -> Iterator[Any]:
         for unit in units:
-            yield unit, attempt_in_engine(run, unit)
+            yield unit, attempt_in_engines(run, unit)
 
 
 def test_the_table_is_what_a_plain_loop_computes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from toy_experiment import TOY, numbers
 
 from o2pl.simulation import store
-from o2pl.simulation.engines import attempt_in_engine
+from o2pl.simulation.engines import attempt_in_engines
 from o2pl.simulation.experiment import Options
 from o2pl.simulation.runner import run
 from o2pl.simulation.store import Busy, ResultStore
@@ -24,7 +24,7 @@ class Inline:
 
     def compute(self, run: Any, units: Any) -> Iterator[Any]:
         for unit in units:
-            yield unit, attempt_in_engine(run, unit)
+            yield unit, attempt_in_engines(run, unit)
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "foreign", "other columns"])

@@ -16,7 +16,7 @@ from o2pl.errors import InvalidInput, nearest
 if TYPE_CHECKING:
     from o2pl.simulation.engines import UnitEngine
     from o2pl.simulation.experiment import Experiment, Options
-    from o2pl.simulation.progress import UnitProgress
+    from o2pl.simulation.run_progress import UnitProgress
 
 FAILED, INTERRUPTED = 1, 130  # exit codes; shells expect 130 after Ctrl-C
 SIZES = ("quick", "full")
@@ -300,7 +300,7 @@ def _say_left_out(experiment: Experiment, options: Options) -> None:
 
 
 def _progress(screen: Any) -> UnitProgress:
-    from o2pl.simulation.progress import Plain, ProgressBar
+    from o2pl.simulation.run_progress import Plain, ProgressBar
 
     return ProgressBar(screen) if screen.is_terminal else Plain(lambda line: typer.echo(line, err=True))
 

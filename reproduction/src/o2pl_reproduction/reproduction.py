@@ -13,7 +13,7 @@ from o2pl.cluster import cores
 from o2pl.simulation import runner
 from o2pl.simulation.engines import UnitEngine
 from o2pl.simulation.experiment import Options, Unit
-from o2pl.simulation.progress import UnitProgress
+from o2pl.simulation.run_progress import UnitProgress
 from o2pl_reproduction.claims.study import Study
 from o2pl_reproduction.registry import STUDIES
 from o2pl_reproduction.reports import report

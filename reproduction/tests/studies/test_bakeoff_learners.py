@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from o2pl import O2PL
-from o2pl.learners.estimators import CONTROL
+from o2pl.learners.o2pl import CONTROL
 from o2pl.simulation.description import built
 from o2pl.storage import decode_from_storage
 from o2pl_reproduction.studies.bakeoff_learners import (

@@ -17,7 +17,7 @@ from o2pl.data.action_names import are_action_names
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import estimate
-from o2pl.evaluation.logs import numeric_log
+from o2pl.evaluation.evaluated_logs import numeric_evaluated_log
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.values import columns_for_values
 from o2pl.extras import extra
@@ -91,7 +91,7 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             reward_range=learner.log_.reward_range,
             n_actions=getattr(learner, "n_actions_", None),
         )
-        rows = numeric_log(given)
+        rows = numeric_evaluated_log(given)
         target = as_target(learner, rows, contexts=given.contexts)
         (columns,) = columns_for_values(rows, [target], fit_rewards(rows) if "dr" in self.estimator else None)
         found = estimate(self.estimator, columns.inputs)

@@ -31,12 +31,12 @@ def convert(
     """
     from o2pl.formats.files import kind_of_file, kind_of_file_to_write, read_file_tables, write_file_tables
     from o2pl.formats.json_columns import renamed_columns_of, table_of_number_columns, with_renamed_columns
-    from o2pl.formats.log_tables import bad_rows_of_log, read_log
+    from o2pl.formats.log_tables import bad_rows_of_log_table, read_log
     from o2pl.formats.mapping import mapping_of
 
     kind_of_file_to_write(out)  # before anything is read
     kind, asked = kind_of_file(log), None if mapping is None else mapping_of(mapping)
-    bad = bad_rows_of_log(log, kind, skip_bad)
+    bad = bad_rows_of_log_table(log, kind, skip_bad)
     tables = (
         iter([table_of_number_columns(read_log(log))])
         if kind == "learner"

@@ -40,7 +40,7 @@ def decide(
     """
     from o2pl.formats.batches import decided_batch
     from o2pl.formats.files import kind_of_file, kind_of_file_to_write, read_file_table, write_file_tables
-    from o2pl.formats.log_tables import bad_rows_of_log
+    from o2pl.formats.log_tables import bad_rows_of_log_table
     from o2pl.learners.base import load
 
     if kind_of_file_to_write(out) not in ("parquet", "arrow", "csv"):
@@ -51,7 +51,7 @@ def decide(
     if kind not in ("parquet", "arrow", "csv"):
         raise InvalidInput(f"{contexts.name}: found {kind}, expected Parquet, Arrow or CSV")
     decider = policy.snapshot() if hasattr(policy, "snapshot") else policy
-    bad = bad_rows_of_log(contexts, kind, skip_bad)
+    bad = bad_rows_of_log_table(contexts, kind, skip_bad)
     columns = None if context is None else list_option(context)
     made = decided_batch(decider, read_file_table(contexts, bad), bad, columns, seed)
     write_file_tables(out, iter([made]))

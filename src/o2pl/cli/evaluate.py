@@ -154,12 +154,12 @@ def _evaluate_out_of_core(
     from o2pl.cli.progress import shown_progress
     from o2pl.cluster import connected_cluster
     from o2pl.fitting.evaluate_out_of_core import evaluate_on_ray, evaluate_out_of_core
-    from o2pl.formats.log_tables import bad_rows_of_log
+    from o2pl.formats.log_tables import bad_rows_of_log_table
 
     if len(policies) > 1:
         raise InvalidInput(f"policy: found {len(policies)} for a log larger than memory, expected one; or --in-memory")
     against = None if baseline is None else policy_option(baseline, "baseline")
-    bad = bad_rows_of_log(log, "parquet", skip_bad)
+    bad = bad_rows_of_log_table(log, "parquet", skip_bad)
     with ExitStack() as stack:
         progress = stack.enter_context(shown_progress("evaluate"))
         spread = evaluate_on_ray(stack.enter_context(connected_cluster(address, workers))) if engine == "ray" else None
@@ -177,8 +177,8 @@ def _show_evaluation(found: Evaluation | Candidates, figure: Path | None) -> Non
 
     from o2pl.evaluation import candidates_report
     from o2pl.evaluation.candidates import Candidates
+    from o2pl.evaluation.evaluation_figures import save_evaluation_figure
     from o2pl.evaluation.evaluation_report import evaluation_lines, evaluation_table
-    from o2pl.evaluation.figures import save_figure_of_evaluation
 
     if isinstance(found, Candidates):
         table, lines = candidates_report.candidates_table(found.overall), candidates_report.candidates_lines(found)
@@ -190,7 +190,7 @@ def _show_evaluation(found: Evaluation | Candidates, figure: Path | None) -> Non
     if figure is None and missing_extra("plots"):
         drawn = f"not drawn; to draw it: {extra_install_command('plots')}"
     else:
-        drawn = str(save_figure_of_evaluation(found, figure or Path("evaluation.png")))
+        drawn = str(save_evaluation_figure(found, figure or Path("evaluation.png")))
     _print_evaluation(f"figure: {drawn}")
 
 

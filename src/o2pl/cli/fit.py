@@ -29,9 +29,9 @@ from o2pl.extras import require_extra
 
 if TYPE_CHECKING:
     from o2pl.data.interactions import Interactions
-    from o2pl.fitting.checkpoints import PassCheckpoints
     from o2pl.fitting.choice import Fit
     from o2pl.fitting.fit_out_of_core import Streamed
+    from o2pl.fitting.pass_checkpoints import PassCheckpoints
     from o2pl.protocols import Array
 
 EXAMPLES = "`o2pl fit log.parquet --out model.o2pl --rewards 0,1`; `o2pl evaluate newer.parquet --policy model.o2pl`."
@@ -93,9 +93,9 @@ def fit(
     Parquet logs larger than memory are read in small blocks: candidates are compared on a sample of 100,000 rows, and
     the best one learns from all rows. The model is then a policy without its log: it can decide and be evaluated.
     """
-    from o2pl.fitting.candidates import guessed_candidate_range
-    from o2pl.fitting.checkpoints import PassCheckpoints, fingerprint
+    from o2pl.fitting.candidate_learners import guessed_range_for_candidate_learners
     from o2pl.fitting.fit_out_of_core import Streamed, is_out_of_core
+    from o2pl.fitting.pass_checkpoints import PassCheckpoints, fingerprint
 
     if figure is not None:
         require_extra("plots", "drawing figures")
@@ -123,7 +123,7 @@ def fit(
         return
     found = read_log_and_say(log, ends, skip_bad, need_propensities=False, mapping=mapping)
     if found.reward_range is None:
-        found = found.changed(reward_range=guessed_candidate_range(found.rewards))
+        found = found.changed(reward_range=guessed_range_for_candidate_learners(found.rewards))
     work = PassCheckpoints(
         out.with_name(f"{out.name}.fitting"), fingerprint(found, (incumbent, confidence, candidates, seed))
     )
@@ -157,15 +157,15 @@ def _fit_in_memory(
     log: Interactions, work: PassCheckpoints, only: list[str] | None, confidence: float, figure: Path | None, seed: int
 ) -> Any:
     from o2pl.cli.progress import shown_progress
-    from o2pl.fitting.candidates import candidates_for, some_candidates
+    from o2pl.fitting.candidate_learners import candidates_for, some_candidate_learners
     from o2pl.fitting.choice import fit as fitted
 
     ends: Any = log.reward_range
     every = candidates_for(log, ends, seed)
     with shown_progress() as progress:
         found = fitted(
-            log, candidates=every if only is None else some_candidates(every, only), delta=1 - confidence, seed=seed,
-            kept=work, told=progress.told,
+            log, candidates=every if only is None else some_candidate_learners(every, only), delta=1 - confidence,
+            seed=seed, kept=work, told=progress.told,
         )  # fmt: skip
     _show_fit(found, figure)
     return found.learner
@@ -174,14 +174,14 @@ def _fit_in_memory(
 def _fit_out_of_core(asked: Streamed) -> Fit:
     """Fit, and save the policy."""
     from o2pl.cli.progress import shown_progress
-    from o2pl.fitting.checkpoints import PassCheckpoints, checkpoint_stamps, fingerprint
     from o2pl.fitting.fit_out_of_core import fit_out_of_core
-    from o2pl.formats.log_tables import bad_rows_of_log
+    from o2pl.fitting.pass_checkpoints import PassCheckpoints, fingerprint, pass_checkpoint_stamps
+    from o2pl.formats.log_tables import bad_rows_of_log_table
 
-    stamp = fingerprint(checkpoint_stamps(asked.log), asked.settings)
+    stamp = fingerprint(pass_checkpoint_stamps(asked.log), asked.settings)
     work = PassCheckpoints(asked.out.with_name(f"{asked.out.name}.fitting"), stamp)
     _say_fit_resumed(work)
-    bad = bad_rows_of_log(asked.log, "parquet", asked.skip_bad)
+    bad = bad_rows_of_log_table(asked.log, "parquet", asked.skip_bad)
     with ExitStack() as stack:
         stack.callback(work.remove_empty)
         progress = stack.enter_context(shown_progress())

@@ -68,9 +68,9 @@ def forget_person(
 def _ids_to_forget(path: Path) -> list[str]:
     """Return the ids in a file."""
     from o2pl.formats.files import kind_of_file, read_file_table
-    from o2pl.formats.log_tables import bad_rows_of_log
+    from o2pl.formats.log_tables import bad_rows_of_log_table
 
-    table = read_file_table(path, bad_rows_of_log(path, kind_of_file(path), 0))
+    table = read_file_table(path, bad_rows_of_log_table(path, kind_of_file(path), 0))
     if "event_id" not in table.column_names:
         raise InvalidInput(f"{path.name}: found columns {table.column_names}, expected 'event_id'")
     return [str(each) for each in table.column("event_id").to_pylist()]

@@ -42,12 +42,12 @@ def join(
     """
     from o2pl.formats.batches import joined_batches
     from o2pl.formats.files import kind_of_file, kind_of_file_to_write, read_file_table, write_file_tables
-    from o2pl.formats.log_tables import bad_rows_of_log
+    from o2pl.formats.log_tables import bad_rows_of_log_table
 
     kind_of_file_to_write(out)
     tables = []
     for path in (decisions, rewards):
-        bad = bad_rows_of_log(path, kind_of_file(path), 0)
+        bad = bad_rows_of_log_table(path, kind_of_file(path), 0)
         tables.append(read_file_table(path, bad))
         say_bad_log_rows(bad)
     found = joined_batches(

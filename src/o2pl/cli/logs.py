@@ -20,9 +20,9 @@ def read_log_and_say(
 ) -> Interactions:
     """Read the log, and print the rows that were skipped."""
     from o2pl.formats.files import kind_of_file
-    from o2pl.formats.log_tables import bad_rows_of_log, read_log
+    from o2pl.formats.log_tables import bad_rows_of_log_table, read_log
 
-    bad = bad_rows_of_log(log, kind_of_file(log), skip_bad)
+    bad = bad_rows_of_log_table(log, kind_of_file(log), skip_bad)
     found = read_log(log, reward_range=ends, skip_bad=bad, need_propensities=need_propensities, mapping=mapping)
     say_bad_log_rows(bad)
     return found

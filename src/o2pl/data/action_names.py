@@ -13,7 +13,7 @@ from o2pl.protocols import Array, Ints
 Names = tuple[str, ...]
 
 
-def check_names(names: Any) -> Names:
+def check_action_names(names: Any) -> Names:
     """Check that the names are distinct strings."""
     if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
         raise InvalidInput(f"actions: found {names!r}, expected a list of strings, such as ['news', 'sport']")
@@ -36,9 +36,9 @@ def are_action_names(actions: Any) -> bool:
     return given.ndim == 1 and len(given) > 0 and (given.dtype.kind == "U" or isinstance(given[0], str))
 
 
-def names_in(actions: Any) -> Names:
+def action_names_in(actions: Any) -> Names:
     """Return the distinct names in alphabetical order."""
-    return check_names(sorted(set(_listed_action_names(actions))))
+    return check_action_names(sorted(set(_listed_action_names(actions))))
 
 
 def numbers_of_action_names(actions: Any, names: Names) -> Ints:

@@ -39,8 +39,14 @@ class Contexts:
     def kind(self) -> str:
         """The kind of rows: "dense", "sparse", "sets" or "sparse sets"; "raw": not encoded yet."""
         if self.items is None:
-            return "sparse" if is_sparse(self.shared) else "dense" if isinstance(self.shared, np.ndarray) else "raw"
-        return "sparse sets" if is_sparse(self.items) else "sets"
+            return (
+                "sparse"
+                if are_sparse_contexts(self.shared)
+                else "dense"
+                if isinstance(self.shared, np.ndarray)
+                else "raw"
+            )
+        return "sparse sets" if are_sparse_contexts(self.items) else "sets"
 
     @property
     def own(self) -> Any:
@@ -59,7 +65,7 @@ class Contexts:
         """The number of inputs of a row."""
         own = self.own
         more = 0 if self.items is None or self.shared is None else 1 + self.shared.shape[1]  # as in `inputs`
-        return int(own.width if is_sparse(own) else own.shape[1] + more)
+        return int(own.width if are_sparse_contexts(own) else own.shape[1] + more)
 
     def with_features(self, rows: Any) -> Any:
         """Return features made of `inputs`, as policies take them: `ActionSets`, or the bare rows."""
@@ -96,7 +102,7 @@ class Contexts:
 
     def part(self, table: Any, rows: slice | Ints) -> Any:
         """Return the part of a table for these contexts."""
-        return table[rows] if self.items is None else table[entries_at(self.offsets, rows)[0]]
+        return table[rows] if self.items is None else table[context_entries_at(self.offsets, rows)[0]]
 
     def likeliest(self, table: Floats) -> Ints:
         """Return the action with the highest number of each context, [n]."""
@@ -110,7 +116,7 @@ class Contexts:
 
     def ends(self, total: int) -> Ints:
         """Return where the actions of each context begin and end in a flat table of this size, [n + 1]."""
-        return equal_sets(len(self), total // max(len(self), 1)) if self.items is None else self.offsets
+        return offsets_of_equal_contexts(len(self), total // max(len(self), 1)) if self.items is None else self.offsets
 
     # -- the played action
 
@@ -180,7 +186,7 @@ class ActionSets(Contexts):
         return self.items
 
     def __getitem__(self, rows: slice | Ints) -> ActionSets:
-        own, offsets = entries_at(self.offsets, rows)
+        own, offsets = context_entries_at(self.offsets, rows)
         shared: Any = None if self.shared is None else self.shared[rows]
         slots: Any = None if self.slots is None else self.slots[rows]
         item_ids = None if self.item_ids is None else self.item_ids[own]
@@ -214,7 +220,7 @@ class SparseRows:
         if not isinstance(rows, slice) and known:
             places = np.atleast_1d(np.arange(len(self))[rows])
             return SparseRows(*_core.rows_at(self.indices, self.values, self.offsets, places), self.width)
-        own, offsets = entries_at(self.offsets, rows)
+        own, offsets = context_entries_at(self.offsets, rows)
         return SparseRows(self.indices[own], self.values[own], offsets, self.width)
 
     def dense(self) -> Floats:
@@ -224,7 +230,7 @@ class SparseRows:
         return out
 
 
-def entries_at(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
+def context_entries_at(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
     """Return the positions of these rows' entries, and the rows' offsets among them. A slice copies no entries."""
     if isinstance(rows, slice) and rows.step in (None, 1):
         start, stop, _ = rows.indices(len(offsets) - 1)
@@ -236,14 +242,14 @@ def entries_at(offsets: Ints, rows: slice | Ints) -> tuple[slice | Ints, Ints]:
     return np.arange(ends[-1]) + np.repeat(offsets[places] - ends[:-1], sizes), ends
 
 
-def equal_sets(n: int, k: int) -> Ints:
+def offsets_of_equal_contexts(n: int, k: int) -> Ints:
     """Return the offsets of n sets of size k."""
     return np.arange(0, n * k + 1, k)
 
 
-def own_offsets(offsets: Ints, rows: slice | Ints) -> Ints:
+def own_context_offsets(offsets: Ints, rows: slice | Ints) -> Ints:
     """Return the offsets of the selected rows, starting at 0."""
-    return entries_at(offsets, rows)[1]
+    return context_entries_at(offsets, rows)[1]
 
 
 def _context_width(matrix: Floats) -> Any:
@@ -286,7 +292,7 @@ def as_contexts(encoded: Any) -> Contexts:
     return made
 
 
-def is_sparse(rows: Any) -> bool:
+def are_sparse_contexts(rows: Any) -> bool:
     """Return whether rows are `SparseRows`, not a matrix."""
     return type(rows) is SparseRows
 
@@ -305,7 +311,7 @@ def check_action_sets(sets: Any, width: int | None = None) -> ActionSets:
             raise InvalidInput(f"{name} of action sets: found {len(column)} rows, expected {size}")
     if checked.shared is not None:
         check_contexts(checked.shared.reshape(len(checked), -1) if checked.shared.size else np.zeros((1, 1)))
-    if is_sparse(checked.values):
+    if are_sparse_contexts(checked.values):
         _check_context_offsets("action sets", checked.offsets, len(checked.values), least=1)
         return checked.with_items(check_sparse_rows(checked.values, width))
     if width is not None and checked.values.shape[1] != width:

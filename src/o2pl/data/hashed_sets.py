@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import ActionSets, SparseRows, entries_at
+from o2pl.data.contexts import ActionSets, SparseRows, context_entries_at
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.threads import in_threads
@@ -58,7 +58,7 @@ class HashedSets:
         return len(self.shared)
 
     def __getitem__(self, sets: slice | Ints) -> HashedSets:
-        own, offsets = entries_at(self.offsets, sets)
+        own, offsets = context_entries_at(self.offsets, sets)
         shared = np.ascontiguousarray(self.shared[sets])
         return replace(self, shared=shared, rows=self.rows[own], offsets=offsets)
 

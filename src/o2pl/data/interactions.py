@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.action_names import Names, are_action_names, check_names, names_in, numbers_of_action_names
+from o2pl.data.action_names import Names, action_names_in, are_action_names, check_action_names, numbers_of_action_names
 from o2pl.data.contexts import ActionSets, Contexts, SparseRows, as_contexts, check_action_sets, check_sparse_rows
 from o2pl.data.decisions import check_decision_ids, decision_id_of, decision_numbers_for
 from o2pl.data.frames import Frame, as_frame, is_frame
@@ -108,10 +108,10 @@ class Interactions:
     def __post_init__(self) -> None:
         contexts = _check_interaction_contexts(self.contexts)
         sets = isinstance(contexts, ActionSets) or (isinstance(contexts, Records) and contexts.sizes is not None)
-        action_names = check_names(self.action_names) if len(self.action_names) else ()
+        action_names = check_action_names(self.action_names) if len(self.action_names) else ()
         actions = check_column("action", placed_in_offers(self.contexts, self.actions))
         if are_action_names(actions):
-            action_names = action_names or names_in(actions)
+            action_names = action_names or action_names_in(actions)
             actions = numbers_of_action_names(actions, action_names)
         continuous = not sets and is_real(actions) if self.continuous is None else bool(self.continuous)
         if continuous and sets:

@@ -15,7 +15,7 @@ import numpy as np
 from o2pl.data.frames import as_mapping, is_frame
 from o2pl.data.hashed_sets import HashedSets
 from o2pl.data.kinds import DICTIONARIES, ROW, as_offer, kind_of_context, split_set
-from o2pl.data.vw_events import event_json, is_event
+from o2pl.data.vw_events import is_vw_event, vw_event_json
 from o2pl.data.vw_json import as_json
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Array, Ints
@@ -87,7 +87,7 @@ class Records:
             one = self.values[rows]
             if not isinstance(one, bytes):
                 return one
-            return record_parser()(event_json(one) if self.hashed is not None and is_event(one) else one)
+            return record_parser()(vw_event_json(one) if self.hashed is not None and is_vw_event(one) else one)
         columns: Any = (None if column is None else column[rows] for column in (self.sizes, self.slots, self.hashed))
         return Records(self.values[rows], *columns)
 

@@ -16,15 +16,15 @@ _STARTS = frozenset(b"|'s-0123456789")  # of a bar, a tag, `shared`, a label: no
 _SEED = "seed="  # a tag of this form seeds VW's sampling; it is no id
 
 
-def is_event(text: bytes) -> bool:
+def is_vw_event(text: bytes) -> bool:
     """Return whether a context is an event of VW's text, not JSON."""
     return len(text) > 0 and text[0] in _STARTS and b"|" in text
 
 
-def event_json(text: bytes) -> bytes:
+def vw_event_json(text: bytes) -> bytes:
     """Return the features of an event as JSON."""
     lines = (line.strip(BLANKS) for line in text.decode().split("\n"))
-    context: str = event_row(1, [line for line in lines if line])["context"]
+    context: str = vw_event_row(1, [line for line in lines if line])["context"]
     return context.encode()
 
 
@@ -33,35 +33,37 @@ class BadLine(Exception):
         self.line, self.reason = line, reason
 
 
-def event_row(first: int, event: list[str]) -> dict[str, Any]:
+def vw_event_row(first: int, event: list[str]) -> dict[str, Any]:
     """Return the columns of an event. first: number of its first line."""
     shared: list[str] = []
     actions: list[str] = []
     chosen: tuple[int, float, float] | None = None
     tag = None
     for line, text in enumerate(event, first):
-        words, own, features = head_of_event(text, line)
+        words, own, features = head_of_vw_event(text, line)
         tag = tag if own is None else own
         if words[:1] == ["shared"]:
             if actions or shared:
                 raise BadLine(
                     line, "found a second 'shared' (or one after actions), expected it once, before the actions"
                 )
-            _check_rest_of_event(words[1:], line)
-            shared = event_members(features, line)
+            _check_rest_of_vw_event(words[1:], line)
+            shared = vw_event_members(features, line)
             continue
         if words:
             if chosen is not None:
                 raise BadLine(line, f"found a second label, {words[0]!r}, expected one per event")
-            chosen = (len(actions), *label_of_event(words, line)[1:])
-        actions.append(braced_event_json(event_members(features, line)))
+            chosen = (len(actions), *label_of_vw_event(words, line)[1:])
+        actions.append(braced_vw_event(vw_event_members(features, line)))
     if not actions:
         raise BadLine(first, "found an event without actions, expected one line per action")
     action, cost, probability = chosen or (None, None, None)
-    return row_of_event(braced_event_json([*shared, f'"_multi":[{",".join(actions)}]']), action, cost, probability, tag)
+    return row_of_vw_event(
+        braced_vw_event([*shared, f'"_multi":[{",".join(actions)}]']), action, cost, probability, tag
+    )
 
 
-def row_of_event(
+def row_of_vw_event(
     context: str, action: float | None, cost: float | None, propensity: float | None, tag: str | None, **others: Any
 ) -> dict[str, Any]:
     """Return the columns of a decision."""
@@ -77,14 +79,14 @@ def row_of_event(
 # -- the part of a line before its first bar
 
 
-def head_of_event(text: str, line: int) -> tuple[list[str], str | None, str]:
+def head_of_vw_event(text: str, line: int) -> tuple[list[str], str | None, str]:
     """Return the words before the first bar, the tag, and the features. A word that touches the bar is the tag."""
     head, bar, features = text.partition("|")
     if not bar:
         raise BadLine(line, f"found {text[:60]!r}, expected a label and features after a |")
     words = _words(head)
     touches = bool(head) and head[-1] not in BLANKS and not words[-1].startswith("'")
-    if touches and (words[-1] in ("shared", "action", "slot") or _is_event_label(words[-1])):
+    if touches and (words[-1] in ("shared", "action", "slot") or _is_vw_event_label(words[-1])):
         raise BadLine(
             line, f"found '{words[-1]}|', which VW takes for a tag, expected a blank before the |: '{words[-1]} |'"
         )
@@ -94,14 +96,14 @@ def head_of_event(text: str, line: int) -> tuple[list[str], str | None, str]:
     return [word for word in words if not word.startswith("'")], tag, features
 
 
-def label_of_event(words: Sequence[str], line: int, *, density: bool = False) -> tuple[float, float, float]:
+def label_of_vw_event(words: Sequence[str], line: int, *, density: bool = False) -> tuple[float, float, float]:
     """Return action, cost and probability (density: of a real-valued action) of the words of a label."""
     word = words[0]
     try:
-        action, cost, probability = (_finite_in_event(part) for part in word.split(":"))
+        action, cost, probability = (_finite_in_vw_event(part) for part in word.split(":"))
     except ValueError:
-        raise BadLine(line, _no_event_label(words)) from None
-    _check_rest_of_event(words[1:], line)
+        raise BadLine(line, _no_vw_event_label(words)) from None
+    _check_rest_of_vw_event(words[1:], line)
     if not (probability > 0 and (density or probability <= 1)):
         expected = "a density above 0" if density else "one in (0, 1]"
         name = "density" if density else "probability"
@@ -109,18 +111,18 @@ def label_of_event(words: Sequence[str], line: int, *, density: bool = False) ->
     return action, cost, probability
 
 
-def _check_rest_of_event(words: Sequence[str], line: int) -> None:
-    if words and _is_event_label(words[0]):
+def _check_rest_of_vw_event(words: Sequence[str], line: int) -> None:
+    if words and _is_vw_event_label(words[0]):
         raise BadLine(line, f"found a second label, {words[0]!r}, expected one per decision")
     if words:
         raise BadLine(line, f"found {words[0]!r} before the |, expected one label, and a tag that starts with '")
 
 
-def _no_event_label(words: Sequence[str]) -> str:
+def _no_vw_event_label(words: Sequence[str]) -> str:
     found, expected = " ".join(words)[:60], "expected action:cost:probability"
-    if all(_event_numbers(word, 1) for word in words):
+    if all(_vw_event_numbers(word, 1) for word in words):
         return f"found the label {found!r}, a number as of regression or classification, {expected}: a log of decisions"
-    if len(words) > 1 and all(_event_numbers(word, 2) for word in words):
+    if len(words) > 1 and all(_vw_event_numbers(word, 2) for word in words):
         return (
             f"found the labels {found!r}, the costs of all actions (cost-sensitive classification), {expected}"
             " of the action that was taken: a log of decisions"
@@ -128,18 +130,18 @@ def _no_event_label(words: Sequence[str]) -> str:
     return f"found the label {found!r}, {expected}"
 
 
-def _event_numbers(word: str, parts: int) -> bool:
+def _vw_event_numbers(word: str, parts: int) -> bool:
     try:
         return len([float(part) for part in word.split(":")]) == parts
     except ValueError:
         return False
 
 
-def _is_event_label(word: str) -> bool:
-    return _event_numbers(word, 3)
+def _is_vw_event_label(word: str) -> bool:
+    return _vw_event_numbers(word, 3)
 
 
-def _finite_in_event(text: str) -> float:
+def _finite_in_vw_event(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(text)
@@ -149,23 +151,23 @@ def _finite_in_event(text: str) -> float:
 # -- features
 
 
-def braced_event_json(entries: Sequence[str]) -> str:
+def braced_vw_event(entries: Sequence[str]) -> str:
     return "{" + ",".join(entries) + "}"
 
 
-def event_members(features: str, line: int) -> list[str]:
+def vw_event_members(features: str, line: int) -> list[str]:
     """Return the members of a JSON object, one per namespace; features without a namespace are members themselves."""
     spaces: dict[str, list[str]] = {}
     for part in features.split("|"):
         words = _words(part)
         named = part[:1] not in BLANKS  # neither a blank nor empty
         name, _, scale = words.pop(0).partition(":") if named else ("", "", "")
-        spaces.setdefault(name, []).extend(_event_feature(word, scale, line) for word in words)
+        spaces.setdefault(name, []).extend(_vw_event_feature(word, scale, line) for word in words)
     own = spaces.pop("", [])
     return own + [f"{json.dumps(name)}:{{{','.join(entries)}}}" for name, entries in spaces.items()]
 
 
-def _event_feature(word: str, scale: str, line: int) -> str:
+def _vw_event_feature(word: str, scale: str, line: int) -> str:
     name, colon, value = word.rpartition(":")
     if not colon:
         name, value = word, "1"

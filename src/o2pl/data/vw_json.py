@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.vw_events import event_json, is_event
+from o2pl.data.vw_events import is_vw_event, vw_event_json
 from o2pl.protocols import Array
 
 _MANY, _BLOCK = 2000, 4096  # number of events from which a compiled kernel pays off, and events per block
@@ -23,12 +23,12 @@ _MANY, _BLOCK = 2000, 4096  # number of events from which a compiled kernel pays
 def as_json(contexts: Any) -> Iterator[bytes]:
     """Yield contexts as JSON: usual events of VW's text, those that `scan_event` reads, or JSON already."""
     if len(contexts) < _MANY:
-        yield from (event_json(one) if is_event(one) else one for one in contexts)
+        yield from (vw_event_json(one) if is_vw_event(one) else one for one in contexts)
         return
     for start in range(0, len(contexts), _BLOCK):
         own = list(contexts[start : start + _BLOCK])
         ends = np.cumsum([0] + [len(one) for one in own])
-        found = np.array([is_event(one) for one in own])
+        found = np.array([is_vw_event(one) for one in own])
         if not found.any():
             yield from own
             continue

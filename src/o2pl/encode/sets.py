@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import ActionSets, SparseRows, is_sparse
+from o2pl.data.contexts import ActionSets, SparseRows, are_sparse_contexts
 from o2pl.data.kinds import split_set
 from o2pl.data.offers import NO_ID, Offer
 from o2pl.encode.dictionaries import DictionaryReader, joined_dictionary_features
@@ -34,7 +34,7 @@ _BLOCK = 4096  # texts per block
 def dictionary_sets(reader: DictionaryReader, contexts: Any) -> ActionSets:
     """Encode action sets as sparse rows, one per action."""
     if isinstance(contexts, ActionSets):
-        if not is_sparse(contexts.values):
+        if not are_sparse_contexts(contexts.values):
             raise InvalidInput("action sets: found numeric rows, expected dictionaries, one per action")
         rows = reader.rows(contexts.values)
         return contexts if rows is contexts.values else contexts.with_items(rows)

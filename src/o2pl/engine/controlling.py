@@ -9,8 +9,8 @@ import numpy as np
 from o2pl import _core
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
+from o2pl.kernels.fused_values import feature_rows_for_fused  # importing it registers the fused values
 from o2pl.kernels.registry import MemberProblem
-from o2pl.kernels.values import feature_rows_for_values  # importing it registers the fused values
 from o2pl.objectives.control import ridge_baseline, ridge_control
 from o2pl.objectives.running_control import RunningControl
 from o2pl.objectives.terms import BASELINE, Totals
@@ -57,5 +57,5 @@ def control_of(engine: Engine, rows: Interactions, start: int, weights: Floats |
         baseline = objective.numbers[BASELINE] if weights is None else objective.level(losses, weights)
         contexts = np.ascontiguousarray(rows.contexts, np.float32)
         return _core.ridge_baseline(contexts, plan, losses, float(baseline), ridge)
-    features, baseline = feature_rows_for_values(problem), objective.level(losses, weights)
+    features, baseline = feature_rows_for_fused(problem), objective.level(losses, weights)
     return ridge_control(features, rows.actions, losses, n_actions, baseline, ridge)

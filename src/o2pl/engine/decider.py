@@ -13,7 +13,7 @@ import numpy as np
 from o2pl import _core
 from o2pl._core import Packed, Uncertainty, acting_rows, draw, draw_one, next_number
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import ActionSets, Contexts, Row, as_contexts, is_sparse
+from o2pl.data.contexts import ActionSets, Contexts, Row, are_sparse_contexts, as_contexts
 from o2pl.data.decisions import Decision
 from o2pl.data.kinds import offer_of
 from o2pl.data.many_decisions import Decisions
@@ -22,7 +22,7 @@ from o2pl.encode import Encoder
 from o2pl.engine.acting import ActingMember, packed_members, packed_offers, stacked_weights
 from o2pl.engine.decider_files import decider_arguments_from_file, decider_file_content
 from o2pl.engine.item_memory import NOTHING, ItemMemory
-from o2pl.engine.lists import decide_offer
+from o2pl.engine.list_decisions import list_decision_for_offer
 from o2pl.engine.many import decide_many
 from o2pl.engine.shortening import shortened
 from o2pl.features.hashing import Hashed
@@ -210,7 +210,7 @@ class Decider:
         if contexts.items is not None:
             return self._doubt_of_sets(contexts)
         own = contexts.own
-        if is_sparse(own):
+        if are_sparse_contexts(own):
             laid = first.features.transform(first.seen, own)
             variance, bonus = self.uncertainty.at_slots(laid.indices, laid.values, laid.offsets)
         else:
@@ -220,7 +220,7 @@ class Decider:
     def _doubt_of_sets(self, contexts: Contexts) -> tuple[Floats, Floats]:
         first, inputs = self.members[0], contexts.inputs
         assert self.uncertainty is not None
-        if is_sparse(inputs):
+        if are_sparse_contexts(inputs):
             laid = first.features.transform(first.seen, inputs)
             return self.uncertainty.at_each_slots(laid.indices, laid.values, laid.offsets)
         return self.uncertainty.at_each(item_inputs(first.features, first.seen, inputs))
@@ -277,7 +277,7 @@ class Decider:
             allowed = allowed_in_offer(self.n_actions or 0, exclude, names=self.names)
             return self.decide(context, random.random(), allowed)
         offer = offer_of(context, items, ids, exclude)
-        return decide_offer(lambda sets: self.decide(sets, random.random()), self.encoder, offer, slots)
+        return list_decision_for_offer(lambda sets: self.decide(sets, random.random()), self.encoder, offer, slots)
 
     def act_many(self, contexts: Any) -> Decisions:
         """Like a learner's `act_many`, with its own random numbers; it keeps no decision."""

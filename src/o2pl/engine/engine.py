@@ -24,7 +24,7 @@ from o2pl.engine.compiled import Compiled, compiled_learner, learned_field
 from o2pl.engine.controlling import control_of, observe_control
 from o2pl.engine.decider import Decider
 from o2pl.engine.deciding import decider_of, look_at_items
-from o2pl.engine.files import engine_file_content, restore_engine_from_file
+from o2pl.engine.engine_files import engine_file_content, restore_engine_from_file
 from o2pl.engine.item_memory import entry_has_ids
 from o2pl.engine.lock import Turn
 from o2pl.engine.mean_reward import MeanReward

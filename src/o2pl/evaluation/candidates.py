@@ -19,10 +19,10 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.estimators import EstimatorInput, estimator_value
+from o2pl.evaluation.evaluated_logs import as_evaluated_log, numeric_evaluated_log
 from o2pl.evaluation.gains import Gains, ends_of_gains, gains_of, running_gains
 from o2pl.evaluation.intervals import check_interval_delta
 from o2pl.evaluation.judgement import Judgement, judge, judged_among_candidates, judgement_of_candidate
-from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.running_rewards import running_rewards
 from o2pl.evaluation.support import support_of
@@ -187,11 +187,11 @@ def evaluate_candidates(
         check_number("rows_per_day", rows_per_day, 0.0, open_low=True)
     if len(policies) < 2:
         raise InvalidInput(f"policy: found {len(policies)} candidates, expected two or more, or a single policy")
-    given = with_target_names(as_log(log, reward_range), *policies.values())
+    given = with_target_names(as_evaluated_log(log, reward_range), *policies.values())
     if given.reward_range is None or not given.has_propensities:
         lacking = "reward_range" if given.reward_range is None else "propensities"
         raise InvalidInput(f"{lacking}: found None, required for several candidates")
-    rows = numeric_log(given)
+    rows = numeric_evaluated_log(given)
     targets = [as_target(policy, rows, name, contexts=given.contexts) for name, policy in policies.items()]
     columns = columns_for_values(rows, targets, fit_rewards(rows, seed=seed) if len(rows) > 1 else None)
     labels = _candidate_segments(given, segments)

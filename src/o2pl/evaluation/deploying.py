@@ -7,9 +7,9 @@ from typing import Any
 
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.evaluate import evaluate
+from o2pl.evaluation.evaluated_logs import as_evaluated_log
 from o2pl.evaluation.intervals import check_interval_delta
-from o2pl.evaluation.judgement import DeployVerdict, judge_deploying
-from o2pl.evaluation.logs import as_log
+from o2pl.evaluation.judgement import DeployVerdict, judgement_on_deploying
 from o2pl.learners.base import BanditEstimator
 
 
@@ -28,7 +28,7 @@ def safe_to_deploy(learner: BanditEstimator, baseline: Any, delta: float, fresh:
 
 
 def _judged_for_deploying(rows: Any, learner: BanditEstimator, baseline: Any, delta: float, ends: Any) -> DeployVerdict:
-    if ends is None and as_log(rows).reward_range is None:
+    if ends is None and as_evaluated_log(rows).reward_range is None:
         raise InvalidInput(
             "reward_range: found None with rewards that are not all from 0 to 1, expected the lowest and highest"
             f" possible reward: {type(learner).__name__}(reward_range=(lowest, highest)), or the `reward_range` of"
@@ -37,4 +37,4 @@ def _judged_for_deploying(rows: Any, learner: BanditEstimator, baseline: Any, de
         )
     two_sided = min(2 * delta, 1 - 1e-9)
     found = evaluate(rows, learner, baseline=baseline, at_any_time=True, delta=two_sided, reward_range=ends)
-    return judge_deploying(replace(found.safe_to_deploy().judgement, confidence=1 - delta))
+    return judgement_on_deploying(replace(found.safe_to_deploy().judgement, confidence=1 - delta))

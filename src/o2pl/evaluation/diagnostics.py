@@ -24,7 +24,7 @@ class Tail(NamedTuple):
     largest_share: float  # share of the largest weight in the sum
 
 
-def diagnosed_weight_tail(weights: Floats) -> Tail:
+def diagnostics_of_weight_tail(weights: Floats) -> Tail:
     """Estimate the tail exponent by Hill's estimator from the √n largest weights (at least 10)."""
     top = float(weights.max())
     share = 1.0 if math.isinf(top) else top / float(weights.sum()) if top > 0 else math.nan
@@ -46,7 +46,7 @@ class Clipping(NamedTuple):
     weight: float  # fraction of the weight removed by clipping
 
 
-def diagnosed_clip_fraction(weights: Floats, alpha: float) -> Clipping:
+def diagnostics_of_clip_fraction(weights: Floats, alpha: float) -> Clipping:
     over = weights > alpha
     total = float(weights.sum())
     lost = float((weights[over] - alpha).sum())
@@ -67,7 +67,7 @@ class ActionOverlap(NamedTuple):
     effective: float  # effective sample size of its rows
 
 
-def diagnosed_overlap(log: Interactions, mass: Floats | None, weights: Floats) -> tuple[ActionOverlap, ...]:
+def diagnostics_of_overlap(log: Interactions, mass: Floats | None, weights: Floats) -> tuple[ActionOverlap, ...]:
     """Return the overlap by action from π's mean probability of each, [K] or more; empty if that is unknown."""
     if mass is None:
         return ()
@@ -95,7 +95,7 @@ class Drift(NamedTuple):
     errors: Floats
 
 
-def diagnosed_drift(log: Interactions, values: Floats, *, stretches: int = 10, least: int = 50) -> Drift:
+def diagnostics_of_drift(log: Interactions, values: Floats, *, stretches: int = 10, least: int = 50) -> Drift:
     """Test for equal means over at most `stretches` equal blocks of at least `least` rows (chi-square).
 
     `values` are the policy's row values. They have a constant mean as long as contexts and rewards keep their
@@ -105,18 +105,18 @@ def diagnosed_drift(log: Interactions, values: Floats, *, stretches: int = 10, l
     if count < 2:
         return Drift(math.nan, math.nan, -1, "", np.zeros(0), np.zeros(0))
     edges = np.linspace(0, len(log), count + 1).astype(np.int64)
-    p, means, errors = _diagnosed_equal_means(values[:, None], edges)
+    p, means, errors = _diagnostics_of_equal_means(values[:, None], edges)
     contexts = log.contexts
     if log.encoded.items is not None:
         moved, column = math.nan, -1
     else:
-        ps, _, _ = _diagnosed_equal_means(contexts, edges)
+        ps, _, _ = _diagnostics_of_equal_means(contexts, edges)
         column = int(np.argmin(ps))
         moved = min(1.0, float(ps[column]) * len(ps))
     return Drift(float(p[0]), moved, column, log.context_name(column), means[:, 0], errors[:, 0])
 
 
-def _diagnosed_equal_means(columns: Floats, edges: Ints) -> tuple[Floats, Floats, Floats]:
+def _diagnostics_of_equal_means(columns: Floats, edges: Ints) -> tuple[Floats, Floats, Floats]:
     """Return p-values of equal means, [c], the means and their errors, [B, c]. Blocks share one variance."""
     sizes = np.diff(edges)[:, None]
     means = np.stack([columns[a:b].mean(axis=0, dtype=np.float64) for a, b in itertools.pairwise(edges)])

@@ -16,17 +16,17 @@ from o2pl.evaluation import findings
 from o2pl.evaluation.calibration import Calibration, propensity_calibration
 from o2pl.evaluation.candidates import Candidates, as_candidates, evaluate_candidates
 from o2pl.evaluation.comparison import Comparison, Shown, comparison_of_sides, comparison_one_more, comparison_rows
-from o2pl.evaluation.control import CONTROL, asks_for_control, with_control
+from o2pl.evaluation.control_group import CONTROL, asks_for_control_group, with_control_group
 from o2pl.evaluation.diagnostics import (
-    diagnosed_clip_fraction,
-    diagnosed_drift,
-    diagnosed_overlap,
-    diagnosed_weight_tail,
+    diagnostics_of_clip_fraction,
+    diagnostics_of_drift,
+    diagnostics_of_overlap,
+    diagnostics_of_weight_tail,
 )
 from o2pl.evaluation.estimators import EstimatorSettings
+from o2pl.evaluation.evaluated_logs import as_evaluated_log, numeric_evaluated_log
 from o2pl.evaluation.gains import Ends
 from o2pl.evaluation.intervals import check_interval_delta
-from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.propensities import with_estimated_propensities
 from o2pl.evaluation.results import Diagnostics, Evaluation, Valued
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards
@@ -151,7 +151,7 @@ def evaluate(
         anytime-valid intervals, the leader, policies that are worse with confidence, and the number of rows needed to
         decide.
     """
-    several, learner, original, cut = as_candidates(policy), policy, as_log(log, reward_range), None
+    several, learner, original, cut = as_candidates(policy), policy, as_evaluated_log(log, reward_range), None
     if truncate is not None:
         if several is not None or metrics is not None or reward_range is not None:
             raise InvalidInput(
@@ -159,10 +159,10 @@ def evaluate(
             )
         original, cut = truncated(original, truncate)
         log = original
-    if asks_for_control(original, baseline, control):
+    if asks_for_control_group(original, baseline, control):
         of_group = {"control": control, "share": control_share, "at_any_time": at_any_time or several is not None}
         asked = [policy] if several is None else list(several.values())
-        log, found = with_control(original, asked, **of_group)
+        log, found = with_control_group(original, asked, **of_group)
         policy, baseline = found[0], CONTROL
         several = None if several is None else dict(zip(several, found, strict=True))
     if metrics is not None:
@@ -193,10 +193,10 @@ def evaluate(
         raise InvalidInput(f"levels: found {levels!r}, expected 'theory' or 'slope'")
     if propensities not in ("auto", "logged", "estimated"):
         raise InvalidInput(f"propensities: found {propensities!r}, expected 'auto', 'logged' or 'estimated'")
-    given = with_target_names(as_log(log, reward_range), policy, baseline)
+    given = with_target_names(as_evaluated_log(log, reward_range), policy, baseline)
     if at_any_time and given.reward_range is None:
         raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward, for at_any_time")
-    source = evaluated_log(numeric_log(given), propensities, seed)
+    source = evaluated_log(numeric_evaluated_log(given), propensities, seed)
     rows = source.log
     targets = [as_target(policy, rows, contexts=given.contexts)]
     if baseline is not None:
@@ -327,13 +327,13 @@ def _diagnose_evaluation(
         len(log),
         columns.inputs.effective_sample_size,
         columns.inputs.mean(weights),
-        diagnosed_weight_tail(weights),
+        diagnostics_of_weight_tail(weights),
         level,
-        diagnosed_clip_fraction(weights, level),
+        diagnostics_of_clip_fraction(weights, level),
         value_mass_missing(log, columns),
-        diagnosed_overlap(log, columns.mass, weights),
+        diagnostics_of_overlap(log, columns.mass, weights),
         calibration,
-        diagnosed_drift(log.thinned(), (clip_weights(weights, level) * log.rewards)[kept]),
+        diagnostics_of_drift(log.thinned(), (clip_weights(weights, level) * log.rewards)[kept]),
         np.stack([points / len(log), np.partition(weights, len(log) - points)[len(log) - points]]),
     )
 

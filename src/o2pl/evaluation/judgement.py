@@ -185,7 +185,7 @@ class DeployVerdict:
         return f"{'safe' if self.safe else 'not safe'} to deploy: {self.reason}"
 
 
-def judge_deploying(found: Judgement, tolerance: float = 0.0) -> DeployVerdict:
+def judgement_on_deploying(found: Judgement, tolerance: float = 0.0) -> DeployVerdict:
     """Return whether to deploy, from a judgement with this tolerance."""
     name = f"the baseline ({found.baseline})" if found.baseline != "baseline" else "the baseline"
     numbers = (

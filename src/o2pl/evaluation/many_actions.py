@@ -25,10 +25,10 @@ import numpy as np
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import propensity_calibration
+from o2pl.evaluation.evaluated_logs import as_evaluated_log, numeric_evaluated_log
 from o2pl.evaluation.gains import Gains, ends_of_gains, gains_of_weights
 from o2pl.evaluation.intervals import check_interval_delta
 from o2pl.evaluation.judgement import Judgement, judge
-from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.unusable import unusable_log
 from o2pl.learners.targets import Target, as_target, with_target_names
@@ -137,10 +137,10 @@ def evaluate_many_actions(
     `evaluate`, with the probabilities of all actions. `baseline` as for `evaluate`; "logged" is the logger.
     """
     check_interval_delta(delta)
-    given = with_target_names(as_log(log, reward_range), policy, logger, baseline)
+    given = with_target_names(as_evaluated_log(log, reward_range), policy, logger, baseline)
     if given.encoded.items is not None or given.continuous or not given.has_propensities:
         raise InvalidInput("log: found action sets, real-valued actions or no propensities, expected numbered actions")
-    rows = numeric_log(given.thinned())
+    rows = numeric_evaluated_log(given.thinned())
     raw = given.thinned().contexts
     known = _many_actions_features(features, shown, rows)
     made = as_target(logger, rows, "logger", contexts=raw)

@@ -21,9 +21,9 @@ from o2pl.errors import InvalidInput
 from o2pl.evaluation import findings
 from o2pl.evaluation.comparison import Comparison, Shown
 from o2pl.evaluation.evaluate import PropensityChoice, TrustedLog, compared_in_evaluation, evaluated_log
+from o2pl.evaluation.evaluated_logs import as_evaluated_log, numeric_evaluated_log
 from o2pl.evaluation.intervals import bounded_column_for_interval, check_interval_delta
-from o2pl.evaluation.judgement import DeployVerdict, Judgement, judge, judge_deploying, judgement_few_rows
-from o2pl.evaluation.logs import as_log, numeric_log
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, judge, judgement_few_rows, judgement_on_deploying
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.reward_models import fit_rewards
 from o2pl.evaluation.unusable import unusable_log
@@ -107,7 +107,7 @@ class Metrics:
         """Return whether every goal is better and every guardrail holds; the reason is that of the first that fails."""
         found = self.judgements
         name = next((name for name, one in found.items() if not one.better), next(iter(found)))
-        said = judge_deploying(found[name], found[name].tolerance)
+        said = judgement_on_deploying(found[name], found[name].tolerance)
         return replace(said, reason=f"{name}: {said.reason}")
 
     def __str__(self) -> str:
@@ -148,9 +148,9 @@ def evaluate_metrics(
 ) -> Metrics:
     """Judge a policy by several metrics: see `evaluate`."""
     check_interval_delta(delta)
-    rows, columns = _metric_columns(as_log(log, reward_range), metrics, at_any_time)
+    rows, columns = _metric_columns(as_evaluated_log(log, reward_range), metrics, at_any_time)
     given = with_target_names(rows, policy, baseline)
-    source = evaluated_log(numeric_log(given), propensities, seed)
+    source = evaluated_log(numeric_evaluated_log(given), propensities, seed)
     named = [("policy", policy)] + ([] if baseline is None else [("baseline", baseline)])
     targets: list[Target] = [
         _Remembered(as_target(one, source.log, name, contexts=given.contexts), source.log) for name, one in named

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.evaluation.logs import as_log, numeric_log
+from o2pl.evaluation.evaluated_logs import as_evaluated_log, numeric_evaluated_log
 from o2pl.evaluation.multinomial import fit_action_wise_multinomial, fit_multinomial
 from o2pl.protocols import Floats, Ints, Seed
 
@@ -26,8 +26,8 @@ def estimate_propensities(log: Any, *, folds: int = _FOLDS, seed: Seed = 0) -> I
     changes. Real-valued actions are grouped into 20 intervals with equally many rows. Action sets share one weight
     vector.
     """
-    given = as_log(log)
-    numbers = numeric_log(given)
+    given = as_evaluated_log(log)
+    numbers = numeric_evaluated_log(given)
     return given.changed(propensities=with_estimated_propensities(numbers, folds=folds, seed=seed))
 
 

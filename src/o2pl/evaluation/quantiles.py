@@ -23,11 +23,11 @@ from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.calibration import propensity_calibration
 from o2pl.evaluation.comparison import Shown
+from o2pl.evaluation.evaluated_logs import as_evaluated_log, numeric_evaluated_log
 from o2pl.evaluation.findings import said_within_finding
 from o2pl.evaluation.gains import ends_of_gains
 from o2pl.evaluation.intervals import check_interval_delta
 from o2pl.evaluation.judgement import Judgement, judge, judged_without_conclusion
-from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.unshown import Side
 from o2pl.evaluation.unusable import unusable_log
@@ -132,10 +132,10 @@ def evaluate_quantiles(
     check_interval_delta(delta)
     for level in (*levels, *worst):
         check_number("levels and worst", level, 0.0, open_low=True, below=1.0)
-    given = with_target_names(as_log(log, reward_range), policy, baseline)
+    given = with_target_names(as_evaluated_log(log, reward_range), policy, baseline)
     if not given.has_propensities:
         raise InvalidInput("propensities: found None, expected logged ones, for quantiles")
-    rows = numeric_log(given.thinned())
+    rows = numeric_evaluated_log(given.thinned())
     raw = given.thinned().contexts
     named = [("policy", policy)] + ([] if baseline is None else [("baseline", baseline)])
     targets = [as_target(one, rows, name, contexts=raw) for name, one in named]

@@ -12,7 +12,7 @@ from o2pl.evaluation import findings
 from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.calibration import Calibration
 from o2pl.evaluation.diagnostics import ActionOverlap, Clipping, Drift, Tail
-from o2pl.evaluation.judgement import DeployVerdict, Judgement, judge, judge_deploying, judged_without_conclusion
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, judge, judged_without_conclusion, judgement_on_deploying
 from o2pl.evaluation.sensitivity import Sensitivity
 from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.objectives.weights import effective_sample_size
@@ -108,7 +108,7 @@ class Evaluation:
         The verdict is true or false in conditions, and has the estimate, the bound, the effective sample size and the
         reason. With estimated propensities, the bound holds for true odds that are off by up to a factor of 2.
         """
-        return judge_deploying(self._judged(tolerance, 2.0), tolerance)
+        return judgement_on_deploying(self._judged(tolerance, 2.0), tolerance)
 
     @property
     def verdict(self) -> str:
@@ -137,9 +137,9 @@ class Evaluation:
 
     def figure(self) -> Any:
         """Draw estimates, propensities, weights and the values over time, as a matplotlib figure."""
-        from o2pl.evaluation.figures import figure_of_evaluation
+        from o2pl.evaluation.evaluation_figures import evaluation_figure
 
-        return figure_of_evaluation(self)
+        return evaluation_figure(self)
 
 
 def _long_results(flips: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import SparseRows, as_contexts, is_sparse
+from o2pl.data.contexts import SparseRows, are_sparse_contexts, as_contexts
 from o2pl.data.interactions import BLOCK, Interactions
 from o2pl.features.hashing import Hashed
 from o2pl.features.standardise import Standardise
@@ -53,7 +53,7 @@ class LogSupport(NamedTuple):
         return f"{called} was played {times} in {what}, with a mean reward of {own.near_reward:.3g}{few}"
 
 
-def support_of_action(
+def action_support_in(
     log: Interactions, member: Any, rows: Any, actions: list[Any], places: list[int]
 ) -> LogSupport | None:
     """Return the actions' support. places: indices among all actions or in the set. member: for hashed features."""
@@ -67,16 +67,16 @@ def support_of_action(
         rewards: Floats = np.zeros(len(mask))
         rewards[played] = log.rewards
         items = rows.inputs
-        near = [_near_for_support(own, items[place : place + 1], member) for place in places]
+        near = [_action_support_near(own, items[place : place + 1], member) for place in places]
         masks = [mask] * len(places)
     else:
-        one = _near_for_support(log.contexts, rows, member)
+        one = _action_support_near(log.contexts, rows, member)
         near, masks, rewards = [one] * len(places), [log.actions == place for place in places], log.rewards
-    found = {a: _counted_support(n, m, rewards) for a, n, m in zip(actions, near, masks, strict=True)}
+    found = {a: _action_support_counted(n, m, rewards) for a, n, m in zip(actions, near, masks, strict=True)}
     return LogSupport(len(log), as_contexts(rows).items is not None, found)
 
 
-def _counted_support(near: Any, played: Any, rewards: Floats) -> ActionSupport:
+def _action_support_counted(near: Any, played: Any, rewards: Floats) -> ActionSupport:
     def mean(rows: Any) -> float:
         return float(rewards[rows].mean()) if rows.any() else float("nan")
 
@@ -84,14 +84,18 @@ def _counted_support(near: Any, played: Any, rewards: Floats) -> ActionSupport:
     return ActionSupport(int(played.sum()), mean(played), int(near.sum()), int(both.sum()), mean(both))
 
 
-def _near_for_support(rows: Any, row: Any, member: Any) -> Any:
+def _action_support_near(rows: Any, row: Any, member: Any) -> Any:
     """Return which rows are near, ties included. [n]"""
-    distances = _sparse_support_distances(rows, row, member) if is_sparse(rows) else _support_distances(rows, row)
+    distances = (
+        _action_support_sparse_distances(rows, row, member)
+        if are_sparse_contexts(rows)
+        else _action_support_distances(rows, row)
+    )
     wanted = min(len(distances), max(_LEAST, len(distances) // _SHARE))
     return distances <= np.partition(distances, wanted - 1)[wanted - 1]
 
 
-def _support_distances(rows: Floats, row: Floats) -> Floats:
+def _action_support_distances(rows: Floats, row: Floats) -> Floats:
     """Return squared distances of standardised rows. [n]"""
     state = _SCALE.init(rows.shape[1])
     blocks = [slice(start, start + BLOCK) for start in range(0, len(rows), BLOCK)]
@@ -101,7 +105,7 @@ def _support_distances(rows: Floats, row: Floats) -> Floats:
     return np.concatenate([((_SCALE.transform(state, rows[block]) - here) ** 2).sum(axis=1) for block in blocks])
 
 
-def _sparse_support_distances(rows: SparseRows, row: SparseRows, member: Any) -> Floats:
+def _action_support_sparse_distances(rows: SparseRows, row: SparseRows, member: Any) -> Floats:
     """Return |a|² + |b|² - 2 a·b of scaled rows. [n]"""
     features: Hashed = member.features
     here, there = features.transform(member.seen, row), features.transform(member.seen, rows)

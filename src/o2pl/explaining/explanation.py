@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl._core import acting_rows
-from o2pl.data.contexts import is_sparse
+from o2pl.data.contexts import are_sparse_contexts
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput, nearest
-from o2pl.explaining.action_support import LogSupport, support_of_action
+from o2pl.explaining.action_support import LogSupport, action_support_in
 from o2pl.explaining.situation import Given, Situation, shown_situation, situation
 from o2pl.explaining.terms import INTERCEPT, Compared, Term, hashed_terms, terms_of
 from o2pl.features.hashing import Hashed
@@ -162,7 +162,7 @@ def explanation_of(
     if log is not None:
         looked_at = sorted({first, second}) if here.sets else range(len(pi))
         named, places = [actions[k] for k in looked_at], [here.places[k] for k in looked_at]
-        support = support_of_action(log, decider.members[0], here.rows, named, places)
+        support = action_support_in(log, decider.members[0], here.rows, named, places)
     alone = np.empty(len(pi))
     plain = acting_numbers(acting.weights, acting.sharpness, Explored(0.0, here.effects, _NONE), acting.predicting)
     acting_rows(here.scores, np.array([0, len(pi)]), plain, alone)
@@ -310,7 +310,7 @@ def _explanation_by_feature(
 
 def _unknown_in_explanation(decider: Decider, here: Situation, pair: tuple[int, int]) -> tuple[str, ...]:
     """Return the features of a hashed row for which no member has weights."""
-    if not is_sparse(here.inputs):
+    if not are_sparse_contexts(here.inputs):
         return ()
     found: dict[str, None] = {}
     for row in dict.fromkeys(pair) if here.sets else (0,):

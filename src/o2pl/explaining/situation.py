@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from o2pl._core import acting_rows
-from o2pl.data.contexts import as_contexts, is_encoded_context, is_sparse
+from o2pl.data.contexts import are_sparse_contexts, as_contexts, is_encoded_context
 from o2pl.data.decisions import Decision, ListDecision
 from o2pl.data.kinds import offer_of
 from o2pl.data.offers import allowed_in_offer
@@ -101,7 +101,7 @@ def situation(decider: Decider, given: Given) -> Situation:
 
 def _names_in_situation(decider: Decider, rows: Any, context: Any) -> Any:
     contexts = as_contexts(rows)
-    if is_sparse(contexts.own):
+    if are_sparse_contexts(contexts.own):
         return entry_feature_names(decider.encoder, context)
     return column_feature_names(decider.encoder, contexts.n_inputs)
 
@@ -109,7 +109,7 @@ def _names_in_situation(decider: Decider, rows: Any, context: Any) -> Any:
 def shown_situation(decider: Decider, here: Situation, place: int) -> dict[str, str]:
     """Return the feature values of an action's row, formatted for display."""
     row = place if here.sets else 0
-    if not is_sparse(here.inputs):
+    if not are_sparse_contexts(here.inputs):
         return shown_feature_values(decider.encoder, here.inputs[row])
     found: dict[str, list[str]] = {}
     for named in here.names[row]:

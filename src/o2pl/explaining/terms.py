@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from o2pl.data.contexts import SparseRows, is_sparse
+from o2pl.data.contexts import SparseRows, are_sparse_contexts
 from o2pl.features.hashing import CLIP
 from o2pl.features.plan import FeaturePlan
 from o2pl.features.standardise import Standardise
@@ -153,7 +153,7 @@ def _(policy: Softmax, member: Any, compared: Compared) -> list[Term] | None:
 @terms_of.register
 def _(policy: ActionWise, member: Any, compared: Compared) -> list[Term] | None:
     rows = compared.inputs
-    if is_sparse(rows):
+    if are_sparse_contexts(rows):
         return _sparse_terms(member, compared, member.params[:, None], (0, 0))
     seen = dense_terms(member)
     if seen is None:

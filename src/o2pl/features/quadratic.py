@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl import _core
-from o2pl.features.rowwise import with_products
+from o2pl.features.rowwise import products_rowwise
 from o2pl.features.standardise import Standardise
 from o2pl.protocols import Floats, State
 from o2pl.storage import storable
@@ -49,12 +49,12 @@ class Quadratic:
 
     def transform(self, state: State, rows: Floats) -> Floats:
         d, factors = rows.shape[1], _quadratic_factors(state, rows)
-        made = with_products(factors, state["shift"], quadratic_scale(state, d))
+        made = products_rowwise(factors, state["shift"], quadratic_scale(state, d))
         return made if factors is rows else np.hstack([rows, made[:, factors.shape[1] :]])
 
     def _products(self, state: State, rows: Floats) -> Floats:
         p, factors = len(state["scale"]), _quadratic_factors(state, rows)
-        made = with_products(factors, np.zeros(p, np.float32), np.ones(p, np.float32))
+        made = products_rowwise(factors, np.zeros(p, np.float32), np.ones(p, np.float32))
         return np.ascontiguousarray(made[:, factors.shape[1] :])
 
 

@@ -15,19 +15,19 @@ from o2pl.protocols import Floats
 _NONE = np.empty(0, np.float32)
 
 
-def standardised(rows: Floats, shift: Floats, scale: Floats, clip: float) -> Floats:
+def standardised_rowwise(rows: Floats, shift: Floats, scale: Floats, clip: float) -> Floats:
     """Return clip((rows - shift) scale), [n, d], computed in single precision."""
     single = rows.astype(np.float32, copy=False)
-    made = _core.feature_rows(single, shift, scale, clip, _undirected(rows), _NONE, _NONE, False)
+    made = _core.feature_rows(single, shift, scale, clip, _undirected_rowwise(rows), _NONE, _NONE, False)
     return made.astype(rows.dtype, copy=False)
 
 
-def with_products(factors: Floats, shift: Floats, scale: Floats) -> Floats:
+def products_rowwise(factors: Floats, shift: Floats, scale: Floats) -> Floats:
     """Return the factors and (x_i x_j - shift) scale, i ≤ j. factors [n, m] -> [n, m + m (m + 1) / 2]"""
     m = factors.shape[1]
     as_is = np.zeros(m, np.float32), np.ones(m, np.float32), math.inf
-    return _core.feature_rows(factors, *as_is, _undirected(factors), shift, scale, False)
+    return _core.feature_rows(factors, *as_is, _undirected_rowwise(factors), shift, scale, False)
 
 
-def _undirected(rows: Floats) -> Floats:
+def _undirected_rowwise(rows: Floats) -> Floats:
     return np.empty((rows.shape[1], 0), np.float32)

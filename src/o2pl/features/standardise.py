@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl import _core
-from o2pl.features.rowwise import standardised
+from o2pl.features.rowwise import standardised_rowwise
 from o2pl.protocols import Floats, State
 from o2pl.storage import storable
 
@@ -40,4 +40,4 @@ class Standardise:
         return new
 
     def transform(self, state: State, rows: Floats) -> Floats:
-        return standardised(rows, state["shift"], state["scale"], self.clip)
+        return standardised_rowwise(rows, state["shift"], state["scale"], self.clip)

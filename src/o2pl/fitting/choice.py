@@ -22,12 +22,17 @@ from o2pl.data.interactions import Interactions
 from o2pl.encode import Encoder
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput
+from o2pl.evaluation.evaluated_logs import as_evaluated_log, numeric_evaluated_log
 from o2pl.evaluation.held_out import HeldOut, held_out_doubts, held_out_evidence
 from o2pl.evaluation.intervals import check_interval_delta
 from o2pl.evaluation.judgement import Judgement
-from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.propensities import estimate_propensities
-from o2pl.fitting.candidates import Candidate, candidates_for, guessed_candidate_range, named_candidates
+from o2pl.fitting.candidate_learners import (
+    Candidate,
+    candidates_for,
+    guessed_range_for_candidate_learners,
+    named_candidate_learners,
+)
 from o2pl.learners.targets import Target, as_target
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange, check_number
@@ -127,14 +132,14 @@ def fit(
     """
     check_interval_delta(delta)
     check_number("seed", seed, 0)
-    rows = as_log(log, reward_range)
-    rows = rows if rows.reward_range else rows.changed(reward_range=guessed_candidate_range(rows.rewards))
+    rows = as_evaluated_log(log, reward_range)
+    rows = rows if rows.reward_range else rows.changed(reward_range=guessed_range_for_candidate_learners(rows.rewards))
     known = rows.has_propensities
     rows = rows if known else estimate_propensities(rows, seed=seed)
     ends: Any = rows.reward_range
-    chosen_from = candidates_for(rows, ends, seed) if candidates is None else named_candidates(candidates)
+    chosen_from = candidates_for(rows, ends, seed) if candidates is None else named_candidate_learners(candidates)
     parts = held_out_parts_for_choice(len(rows), seed)
-    numbers = numeric_log(rows)
+    numbers = numeric_evaluated_log(rows)
     judges = [HeldOut(numbers[own], 1 / len(parts)) for own, _ in parts]
     keep: Kept = kept or (lambda name, compute: compute())
     readings: dict[Any, Interactions] = {}

@@ -18,9 +18,9 @@ from o2pl.encode.schema import Schema
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.estimators import EstimatorInput, EstimatorSettings, Stream
 from o2pl.evaluation.evaluate import evaluate
+from o2pl.evaluation.evaluated_logs import numeric_evaluated_log
 from o2pl.evaluation.gains import GainSums, ends_of_gains, gains_of
 from o2pl.evaluation.intervals import SampleMoments, normal_interval_from_moments
-from o2pl.evaluation.logs import numeric_log
 from o2pl.evaluation.results import Evaluation, Valued
 from o2pl.evaluation.reward_models import RewardModel, fit_rewards
 from o2pl.evaluation.support import Support, largest_supported_weight, support_of
@@ -107,7 +107,7 @@ def evaluate_out_of_core(
     seen = evaluate(sample, policy, baseline=baseline, delta=delta, propensities="logged", seed=seed)
     schema = Schema.learn(sample.contexts)
     policies = (policy,) if baseline is None else (policy, baseline)
-    numbers = numeric_log(sample)
+    numbers = numeric_evaluated_log(sample)
     model, settings, support = fit_rewards(numbers, seed=seed), EstimatorSettings.theory(total), support_of(numbers)
     sides = _evaluated_sides(policies, numbers, sample.contexts, model)
     frames = tuple(_evaluation_frame(numbers, one, model, support) for one in _evaluated_comparisons(sides))

@@ -16,10 +16,10 @@ from o2pl.engine.decider import Decider
 from o2pl.engine.offline import learn_offline
 from o2pl.errors import InvalidInput, nearest
 from o2pl.extras import require_extra
-from o2pl.fitting.candidates import Candidate, candidates_for, named_candidates, some_candidates
-from o2pl.fitting.checkpoints import PassCheckpoints
+from o2pl.fitting.candidate_learners import Candidate, candidates_for, named_candidate_learners, some_candidate_learners
 from o2pl.fitting.choice import Fit, Told, fit
 from o2pl.fitting.large_logs import FirstPass, Read, begin_with_large_log, copy_large_log, scan_large_log
+from o2pl.fitting.pass_checkpoints import PassCheckpoints
 from o2pl.fitting.passes import BlockPasses, Passed
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import kind_of_file, parquet_file_size
@@ -80,9 +80,11 @@ def fit_out_of_core(
     if not found.sample.has_propensities:
         raise InvalidInput(f"{path.name}: found no propensities, expected one per row for a log larger than memory")
     chosen_from = (
-        candidates_for(found.sample, found.reward_range, seed) if candidates is None else named_candidates(candidates)
+        candidates_for(found.sample, found.reward_range, seed)
+        if candidates is None
+        else named_candidate_learners(candidates)
     )
-    chosen_from = chosen_from if only is None else some_candidates(chosen_from, only)
+    chosen_from = chosen_from if only is None else some_candidate_learners(chosen_from, only)
 
     def learned(candidate: Candidate) -> Decider:
         return _learn_out_of_core(

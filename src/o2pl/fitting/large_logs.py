@@ -21,10 +21,10 @@ from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log
 from o2pl.engine.engine import Engine
 from o2pl.errors import InvalidInput
-from o2pl.fitting.candidates import guessed_candidate_range
+from o2pl.fitting.candidate_learners import guessed_range_for_candidate_learners
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import parquet_file_size, parquet_file_tables
-from o2pl.formats.log_tables import log_of_table
+from o2pl.formats.log_tables import log_of_log_table
 from o2pl.protocols import Ints
 from o2pl.validation import RewardRange, check_counted_from_zero
 
@@ -77,7 +77,7 @@ def scan_large_log(
         )
     if not rows:
         raise InvalidInput(f"{path.name}: found no rows, expected at least one")
-    reward_range = ends or guessed_candidate_range(np.array(seen))
+    reward_range = ends or guessed_range_for_candidate_learners(np.array(seen))
     if not names:
         check_counted_from_zero(np.resize(sorted(actions), rows if rows < SAMPLE else SAMPLE))
     sample = rows_of_large_log(
@@ -116,7 +116,7 @@ def rows_of_large_log(table: Any, bad: BadRows, ends: RewardRange | None) -> Int
         if action is not None and _whole_numbers_in_large_log(action)
         else None
     )
-    found = log_of_table(table, bad, reward_range=ends, n_actions=max(most, 1) if most is not None else None)
+    found = log_of_log_table(table, bad, reward_range=ends, n_actions=max(most, 1) if most is not None else None)
     if found.continuous:
         raise InvalidInput(f"{bad.file}: found real-valued actions, {_EXPECTED}")
     return found

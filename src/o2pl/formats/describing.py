@@ -11,9 +11,9 @@ from o2pl.data.frames import KINDS
 from o2pl.data.interactions import Interactions
 from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW
 from o2pl.evaluation.calibration import FEWEST, propensity_calibration
-from o2pl.evaluation.diagnostics import diagnosed_drift
+from o2pl.evaluation.diagnostics import diagnostics_of_drift
 from o2pl.evaluation.estimators import EstimatorInput
-from o2pl.evaluation.logs import numeric_log
+from o2pl.evaluation.evaluated_logs import numeric_evaluated_log
 from o2pl.protocols import Floats
 
 _SAMPLE = 50_000  # largest number of rows used by tests
@@ -37,7 +37,7 @@ class Description:
 def describe(log: Interactions, name: str = "LOG") -> Description:
     """Describe a log. name: its name in the suggested next command."""
     warnings: list[str] = []
-    numbers = numeric_log(log[-_SAMPLE:].thinned())
+    numbers = numeric_evaluated_log(log[-_SAMPLE:].thinned())
     sections = {
         "rows": _describe_rows(log),
         "context": _describe_contexts(log),
@@ -169,7 +169,7 @@ def _describe_propensities(log: Interactions, numbers: Interactions, warnings: l
 
 
 def _describe_drift(numbers: Interactions, warnings: list[str]) -> tuple[str, ...]:
-    found = diagnosed_drift(numbers, numbers.rewards)
+    found = diagnostics_of_drift(numbers, numbers.rewards)
     if not len(found.means):
         return ("not tested: too few rows",)
     if found.p_value < _LEVEL:

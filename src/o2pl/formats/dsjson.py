@@ -24,10 +24,10 @@ from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.blocks import Block, blocks_of, numbered_blocks
-from o2pl.formats.dsjson_table import Lines, fast_table, scan_dsjson_for_table
+from o2pl.formats.dsjson_table import Lines, fast_dsjson_table, scan_dsjson_for_table
 from o2pl.formats.rows import rows_of
 from o2pl.formats.vw_forms import SLATES, completed_vw_ranking
-from o2pl.formats.vw_json_lines import MARKS, is_vw_json_left_out, vw_json_as_dsjson
+from o2pl.formats.vw_json_lines import MARKS, is_vw_json_line_left_out, vw_json_line_as_dsjson
 from o2pl.threads import ahead_in_threads
 
 _RAW = ("Version", "o", "VWState", "_tag", "_original_label_cost", "_ba", "DeferredAction", "i")  # kept unchanged
@@ -130,14 +130,14 @@ class _Reader:
         fine = found.fine
         left = np.flatnonzero(~fine)
         if not len(left):
-            return fast_table(self.pa, found, _dsjson_schema(False), self.hashed)
+            return fast_dsjson_table(self.pa, found, _dsjson_schema(False), self.hashed)
         places = found.places.reshape(-1, 2)[left].tolist()
         numbers = (first + found.numbered[left]).tolist()
         texts = ((number, text[begin:end]) for number, (begin, end) in zip(numbers, places, strict=True))
         slow, own = self._slowly(texts)
         if not fine.any():
             return slow
-        table = fast_table(self.pa, found, _dsjson_schema(False), self.hashed).filter(self.pa.array(fine))
+        table = fast_dsjson_table(self.pa, found, _dsjson_schema(False), self.hashed).filter(self.pa.array(fine))
         if slow is None:
             return table
         order = np.concatenate([found.numbered[fine], np.array(own) - first])
@@ -162,7 +162,7 @@ class _Reader:
         for number, line in lines:
             if not line.strip():
                 continue
-            other = is_vw_json_left_out(line)
+            other = is_vw_json_line_left_out(line)
             if other is not None:
                 self.bad.note(f"{self.bad.file}: left out {other}")
                 continue
@@ -216,7 +216,7 @@ def _dsjson_event(line: bytes) -> tuple[Any, bytes | None]:
 
 
 def _converted_dsjson(line: bytes, fields: dict[str, Any]) -> bytes:
-    made = vw_json_as_dsjson(line.decode())
+    made = vw_json_line_as_dsjson(line.decode())
     if made is None:
         raise InvalidInput(
             f"found the fields {', '.join(list(fields)[:8])}, expected `c` (VW's dsjson) or `_multi` and `_label…`"

@@ -46,7 +46,7 @@ def scan_dsjson_for_table(block: bytes, hashed: bool = False) -> Lines:
     return Lines(*_core.scan_dsjson(block, hashed))
 
 
-def fast_table(pa: Any, found: Lines, schema: dict[str, Any], hashed: bool) -> Any:
+def fast_dsjson_table(pa: Any, found: Lines, schema: dict[str, Any], hashed: bool) -> Any:
     """Return a row per line; those that are not fine have no content. hashed: add the column of hashed features."""
     n, none = len(found.fine), pa.array(np.diff(found.ranked) == 0)
     lists = {"ranking": found.ranking, "probabilities": found.probabilities}

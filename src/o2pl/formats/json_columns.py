@@ -31,22 +31,22 @@ def json_context_column(tables: Iterable[Any], *, numbered: bool = False) -> Ite
         import pyarrow as pa
         from pyarrow import types
 
-        table = with_lists_from_json(table)
+        table = with_lists_of_json_columns(table)
         if "context" in table.column_names:
             if "actions" in table.column_names:
-                yield _json_with_multi(table)
-            elif _has_fixed_actions_for_json(table) and not (
+                yield _json_columns_with_multi(table)
+            elif _has_fixed_actions_for_json_columns(table) and not (
                 numbered and types.is_integer(table.schema.field("action").type)
             ):
-                names = _action_names_for_json(table, names)
-                yield _json_with_names(table, names)
+                names = _action_names_of_json_columns(table, names)
+                yield _json_columns_with_names(table, names)
             else:
                 yield table
             continue
         kind, sets = table.schema.field("action").type, "actions" in table.column_names
-        continuous = types.is_floating(kind) and not _whole_numbers_from_json(table.column("action"))
+        continuous = types.is_floating(kind) and not _whole_numbers_in_json_column(table.column("action"))
         if not (sets or continuous):
-            names = _action_names_for_json(table, names)
+            names = _action_names_of_json_columns(table, names)
         shared = [name for name in table.column_names if name not in (*ROLES, "actions")]
         rows = table.select(shared).to_pylist()
         for row in rows:
@@ -62,13 +62,13 @@ def json_context_column(tables: Iterable[Any], *, numbered: bool = False) -> Ite
             for row in rows:
                 row["_multi"] = [{"action": {"name": name}} for name in names]
             numbers = {name: place for place, name in enumerate(names)}
-            actions = [numbers[_action_name_in_json(action)] for action in table.column("action").to_pylist()]
+            actions = [numbers[_action_name_in_json_column(action)] for action in table.column("action").to_pylist()]
             table = table.set_column(table.column_names.index("action"), "action", pa.array(actions, pa.int64()))
         context = pa.array([json.dumps(row, ensure_ascii=False) for row in rows], pa.string())
         yield table.drop_columns([*shared, *(["actions"] if sets else [])]).append_column("context", context)
 
 
-def _has_fixed_actions_for_json(table: Any) -> bool:
+def _has_fixed_actions_for_json_columns(table: Any) -> bool:
     """Return whether actions are a fixed number of names or numbers, beside contexts without `_multi`."""
     from pyarrow import types
 
@@ -76,7 +76,7 @@ def _has_fixed_actions_for_json(table: Any) -> bool:
     return not types.is_floating(table.schema.field("action").type) and "_multi" not in json.loads(first)
 
 
-def _json_with_names(table: Any, names: list[str]) -> Any:
+def _json_columns_with_names(table: Any, names: list[str]) -> Any:
     """Return a table with an item of `_multi` per action, its name."""
     import pyarrow as pa
 
@@ -87,14 +87,14 @@ def _json_with_names(table: Any, names: list[str]) -> Any:
         texts.append("{" + members + ("," if members else "") + f'"_multi":{multi}' + "}")
     numbers = {name: place for place, name in enumerate(names)}
     actions = [
-        None if one is None else numbers[_action_name_in_json(one)] for one in table.column("action").to_pylist()
+        None if one is None else numbers[_action_name_in_json_column(one)] for one in table.column("action").to_pylist()
     ]
     for name, values in (("context", pa.array(texts, pa.string())), ("action", pa.array(actions, pa.int64()))):
         table = table.set_column(table.column_names.index(name), name, values)
     return table
 
 
-def _json_with_multi(table: Any) -> Any:
+def _json_columns_with_multi(table: Any) -> Any:
     """Return a table whose column `actions` is `_multi` of its column `context`."""
     import pyarrow as pa
 
@@ -106,7 +106,7 @@ def _json_with_multi(table: Any) -> Any:
     return table.set_column(at, "context", pa.array(texts, pa.string())).drop_columns(["actions"])
 
 
-def with_lists_from_json(table: Any) -> Any:
+def with_lists_of_json_columns(table: Any) -> Any:
     """Return lists and times in the form of VW's formats, from CSV text and Arrow timestamps."""
     import pyarrow as pa
     from pyarrow import types
@@ -116,25 +116,27 @@ def with_lists_from_json(table: Any) -> Any:
             lists = [None if text is None else json.loads(text) for text in table.column(name).to_pylist()]
             table = table.set_column(table.column_names.index(name), name, pa.array(lists, pa.list_(kind)))
     if "time" in table.column_names and not types.is_string(table.schema.field("time").type):
-        times = [None if moment is None else _moment_from_json(moment) for moment in table.column("time").to_pylist()]
+        times = [
+            None if moment is None else _moment_in_json_column(moment) for moment in table.column("time").to_pylist()
+        ]
         table = table.set_column(table.column_names.index("time"), "time", pa.array(times, pa.string()))
     return table
 
 
-def _moment_from_json(moment: Any) -> str:
+def _moment_in_json_column(moment: Any) -> str:
     return str(moment.isoformat() if isinstance(moment, datetime | date) else moment)
 
 
-def _whole_numbers_from_json(column: Any) -> bool:
+def _whole_numbers_in_json_column(column: Any) -> bool:
     return all(value is not None and value % 1 == 0 for value in column.to_pylist())
 
 
-def _action_name_in_json(action: Any) -> str:
+def _action_name_in_json_column(action: Any) -> str:
     return action if isinstance(action, str) else str(int(action))
 
 
-def _action_names_for_json(table: Any, known: list[str] | None) -> list[str]:
-    found = {_action_name_in_json(action) for action in table.column("action").to_pylist() if action is not None}
+def _action_names_of_json_columns(table: Any, known: list[str] | None) -> list[str]:
+    found = {_action_name_in_json_column(action) for action in table.column("action").to_pylist() if action is not None}
     if known is None:
         numbered = all(name.isdecimal() for name in found)
         return [str(k) for k in range(max(map(int, found)) + 1)] if numbered else sorted(found)

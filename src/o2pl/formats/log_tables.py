@@ -34,7 +34,7 @@ from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.context_columns import contexts_of, has_slot_columns, named_columns, slot_columns
 from o2pl.formats.files import kind_of_file, read_file_table
-from o2pl.formats.json_columns import with_lists_from_json
+from o2pl.formats.json_columns import with_lists_of_json_columns
 from o2pl.formats.mapping import mapping_of
 from o2pl.learners.base import load
 from o2pl.protocols import Array, Floats
@@ -79,11 +79,11 @@ def read_log(
         if kind == "learner" and asked is None:
             log: Interactions = load(file).log_
             return log
-        bad = skip_bad if isinstance(skip_bad, BadRows) else bad_rows_of_log(file, kind, skip_bad)
+        bad = skip_bad if isinstance(skip_bad, BadRows) else bad_rows_of_log_table(file, kind, skip_bad)
         table = read_file_table(file, bad, asked)
     if not need_propensities and propensity not in table.column_names:
         del names["propensity"]
-    found = log_of_table(
+    found = log_of_log_table(
         table, bad, names, context, reward_range=reward_range, n_actions=n_actions, continuous=continuous
     )  # fmt: skip
     if bad is not skip_bad:  # a caller with its own `BadRows` says them itself
@@ -92,14 +92,14 @@ def read_log(
     return found
 
 
-def bad_rows_of_log(path: str | os.PathLike[str], kind: str, limit: int) -> BadRows:
+def bad_rows_of_log_table(path: str | os.PathLike[str], kind: str, limit: int) -> BadRows:
     return BadRows(Path(path).name, limit, header=kind == "csv")
 
 
 _DROPPED = "drop_probability"  # pdrop of dsjson: the share of similar events that the logger dropped at random
 
 
-def log_of_table(
+def log_of_log_table(
     table: Any,
     bad: BadRows,
     names: dict[str, str] | None = None,
@@ -114,16 +114,16 @@ def log_of_table(
             there = named_columns(table.column_names)
             raise InvalidInput(f"{bad.file}: found columns {there}, expected a column {called[role]!r}{without}")
     if "context" in table.column_names and context is None:
-        table = _log_with_rewards(table, called, bad)
+        table = _log_table_with_rewards(table, called, bad)
     if not len(table):
         raise InvalidInput(f"{bad.file}: found no rows, expected at least one")
-    table, numbers = _usable_rows_of_log(table, called, bad)
-    row_weights = _row_weights_of_log(table)
-    ids = _ids_of_log(table)
-    who, by_logger, under = _loggers_of_log(table, called, bad)
-    actions, action_names = _actions_of_log(table.column(called["action"]), bad, called["action"])
+    table, numbers = _usable_rows_of_log_table(table, called, bad)
+    row_weights = _row_weights_of_log_table(table)
+    ids = _ids_of_log_table(table)
+    who, by_logger, under = _loggers_of_log_table(table, called, bad)
+    actions, action_names = _actions_of_log_table(table.column(called["action"]), bad, called["action"])
     if context is None and "context" in table.column_names and has_slot_columns(table):
-        contexts, actions = slot_columns(with_lists_from_json(table), actions)
+        contexts, actions = slot_columns(with_lists_of_json_columns(table), actions)
     else:
         contexts = contexts_of(table, [*called.values(), *under], context, bad)
     propensities: Any = numbers[called["propensity"]] if "propensity" in called else None
@@ -141,7 +141,7 @@ def log_of_table(
     )
 
 
-def _log_with_rewards(table: Any, called: dict[str, str], bad: BadRows) -> Any:
+def _log_table_with_rewards(table: Any, called: dict[str, str], bad: BadRows) -> Any:
     """Drop events without a reward, and events to be skipped."""
     from pyarrow import compute
 
@@ -160,18 +160,18 @@ def _log_with_rewards(table: Any, called: dict[str, str], bad: BadRows) -> Any:
     return kept
 
 
-def _row_weights_of_log(table: Any) -> Floats | None:
+def _row_weights_of_log_table(table: Any) -> Floats | None:
     """Return how many decisions each row stands for, 1/(1 - pdrop); None if that is the same for all: it cancels."""
     if _DROPPED not in table.column_names:
         return None
-    weights = 1 / (1 - np.nan_to_num(_log_column_as_numbers(table.column(_DROPPED))[0]))
+    weights = 1 / (1 - np.nan_to_num(_numbers_in_log_table(table.column(_DROPPED))[0]))
     return None if np.ptp(weights) == 0 else weights
 
 
 # -- rows that cannot be used
 
 
-def _usable_rows_of_log(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, dict[str, Floats]]:
+def _usable_rows_of_log_table(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, dict[str, Floats]]:
     """Return the rows with action, reward and propensity, the last two as numbers. Others are added to `bad`."""
     wrong: dict[int, str] = {}
     numbers = {}
@@ -179,14 +179,14 @@ def _usable_rows_of_log(table: Any, called: dict[str, str], bad: BadRows) -> tup
         if role not in called:
             continue
         name = called[role]
-        values, texts = _log_column_as_numbers(table.column(name))
+        values, texts = _numbers_in_log_table(table.column(name))
         numbers[name] = values
         fine = np.isfinite(values) & ((values > 0) | (role != "propensity"))
         for row in np.flatnonzero(~fine).tolist():
             found = repr(texts[row]) if texts is not None else f"{values[row]:g}"
             wrong.setdefault(row, f"column {name!r}: found {found}, expected {expected}")
     if _DROPPED in table.column_names:
-        values, texts = _log_column_as_numbers(table.column(_DROPPED))
+        values, texts = _numbers_in_log_table(table.column(_DROPPED))
         given = np.asarray(table.column(_DROPPED).is_valid())
         for row in np.flatnonzero(given & ~((values >= 0) & (values < 1))).tolist():
             found = repr(texts[row]) if texts is not None else f"{values[row]:g}"
@@ -194,7 +194,7 @@ def _usable_rows_of_log(table: Any, called: dict[str, str], bad: BadRows) -> tup
     missing = np.flatnonzero(~np.asarray(table.column(called["action"]).is_valid()))
     for row in missing.tolist():
         wrong.setdefault(row, f"column {called['action']!r}: found a missing value, expected a number or a string")
-    for row, (name, first) in _repeated_in_log(table).items():
+    for row, (name, first) in _repeated_in_log_table(table).items():
         wrong.setdefault(
             row, f"column 'event_id': found {name!r}, which is also in row {first}, expected each decision once"
         )
@@ -211,7 +211,7 @@ def _usable_rows_of_log(table: Any, called: dict[str, str], bad: BadRows) -> tup
     return table.filter(pa.array(keep)), {name: values[keep] for name, values in numbers.items()}
 
 
-def _log_column_as_numbers(column: Any) -> tuple[Floats, list[Any] | None]:
+def _numbers_in_log_table(column: Any) -> tuple[Floats, list[Any] | None]:
     """Return the numbers (NaN if invalid), and the texts if the column has any."""
     import pyarrow as pa
     from pyarrow import types
@@ -224,17 +224,17 @@ def _log_column_as_numbers(column: Any) -> tuple[Floats, list[Any] | None]:
     if types.is_null(kind):
         return np.full(len(column), np.nan), None
     texts = column.to_pylist()
-    return np.array([_number_in_log(text) for text in texts], np.float64), texts
+    return np.array([_number_in_log_table(text) for text in texts], np.float64), texts
 
 
-def _number_in_log(text: Any) -> float:
+def _number_in_log_table(text: Any) -> float:
     try:
         return float(text)
     except (TypeError, ValueError):
         return float("nan")
 
 
-def _decisions_of_log(table: Any) -> Any:
+def _decisions_of_log_table(table: Any) -> Any:
     """Return the id of each decision: event and slot; None without an id column."""
     from pyarrow import compute, types
 
@@ -246,11 +246,11 @@ def _decisions_of_log(table: Any) -> Any:
     return compute.binary_join_element_wise(events, compute.cast(table.column("slot"), "string"), "/")
 
 
-def _repeated_in_log(table: Any) -> dict[int, tuple[str, int]]:
+def _repeated_in_log_table(table: Any) -> dict[int, tuple[str, int]]:
     """Return, for rows whose decision is in an earlier row, its id and that row."""
     from pyarrow import compute
 
-    names = _decisions_of_log(table)
+    names = _decisions_of_log_table(table)
     if names is None or compute.count_distinct(names).as_py() == len(names) - names.null_count:
         return {}
     first: dict[str, int] = {}
@@ -261,8 +261,8 @@ def _repeated_in_log(table: Any) -> dict[int, tuple[str, int]]:
     return found
 
 
-def _ids_of_log(table: Any) -> Any:
-    names = _decisions_of_log(table)
+def _ids_of_log_table(table: Any) -> Any:
+    names = _decisions_of_log_table(table)
     if names is None or names.null_count == len(names):
         return None
     numbers = check_decision_ids(np.array(names.fill_null("").to_pylist()))
@@ -274,7 +274,7 @@ def _ids_of_log(table: Any) -> Any:
 # -- columns
 
 
-def _loggers_of_log(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, Floats | None, list[str]]:
+def _loggers_of_log_table(table: Any, called: dict[str, str], bad: BadRows) -> tuple[Any, Floats | None, list[str]]:
     logger = called["logger"]
     if logger not in table.column_names:
         return None, None, []
@@ -282,10 +282,10 @@ def _loggers_of_log(table: Any, called: dict[str, str], bad: BadRows) -> tuple[A
     under = [f"{called.get('propensity')}_{one}" for one in np.unique(who)]
     if not set(under) <= set(table.column_names):
         return who, None, []
-    return who, np.column_stack([_log_column_as_numbers(table.column(name))[0] for name in under]), under
+    return who, np.column_stack([_numbers_in_log_table(table.column(name))[0] for name in under]), under
 
 
-def _actions_of_log(column: Any, bad: BadRows, name: str) -> tuple[Array, tuple[str, ...]]:
+def _actions_of_log_table(column: Any, bad: BadRows, name: str) -> tuple[Array, tuple[str, ...]]:
     import pyarrow as pa
     from pyarrow import types
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
-from o2pl.evaluation.logs import numeric_log
+from o2pl.evaluation.evaluated_logs import numeric_evaluated_log
 from o2pl.protocols import Floats
 from o2pl.validation import RewardRange
 
@@ -37,7 +37,7 @@ def to_obp(log: Interactions, pi_b: Floats | None = None, action_context: Floats
         kind = "real-valued actions" if log.continuous else "action sets"
         raise InvalidInput(f"log: found {kind}, expected a fixed number of actions: OBP supports nothing else")
     n, K = len(log), log.n_actions
-    numbers = numeric_log(log).contexts
+    numbers = numeric_evaluated_log(log).contexts
     probabilities = None if pi_b is None else np.asarray(pi_b, np.float64)
     if probabilities is not None and probabilities.shape != (n, K):
         raise InvalidInput(f"pi_b: found shape {probabilities.shape}, expected {(n, K)}")

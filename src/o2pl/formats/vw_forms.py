@@ -13,7 +13,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from o2pl.data.vw_events import BadLine, braced_event_json, event_members, head_of_event, label_of_event, row_of_event
+from o2pl.data.vw_events import (
+    BadLine,
+    braced_vw_event,
+    head_of_vw_event,
+    label_of_vw_event,
+    row_of_vw_event,
+    vw_event_members,
+)
 from o2pl.errors import InvalidInput
 
 _KEYWORDS = frozenset(("shared", "ccb", "ca", "slates"))
@@ -66,23 +73,23 @@ def vw_rows_by_line(block: bytes, first: int, form: str) -> Rows:
 
 
 def _vw_line_row(text: str, line: int, form: str) -> dict[str, Any]:
-    words, tag, features = head_of_event(text, line)
+    words, tag, features = head_of_vw_event(text, line)
     rest = {}
     if form == "ca":
         if words and words[0] != "ca":
             raise BadLine(line, f"found {text[:30]!r}, expected a line that starts with 'ca', as those before")
-        label = label_of_event(words[1:], line, density=True) if words[1:] else None
+        label = label_of_vw_event(words[1:], line, density=True) if words[1:] else None
     else:
         if len(words) > 1 and words[0].isdecimal():  # `--cb K --eval`: the action of a policy to be evaluated
             rest["_eval"] = int(words.pop(0))
-        label = label_of_event(words, line) if words else None
+        label = label_of_vw_event(words, line) if words else None
         if label is not None and (label[0] < 1 or label[0] % 1):
             raise BadLine(line, f"label: found the action {label[0]:g}, expected an integer from 1")
-    context = braced_event_json(event_members(features, line))
+    context = braced_vw_event(vw_event_members(features, line))
     if label is None:
-        return row_of_event(context, None, None, None, tag, rest=rest)
+        return row_of_vw_event(context, None, None, None, tag, rest=rest)
     action = label[0] if form == "ca" else int(label[0]) - 1
-    return row_of_event(context, action, label[1], label[2], tag, rest=rest)
+    return row_of_vw_event(context, action, label[1], label[2], tag, rest=rest)
 
 
 # -- several slots
@@ -96,18 +103,18 @@ def vw_slot_rows(first: int, event: list[str]) -> list[dict[str, Any]]:
     labels: list[tuple[int, list[str]]] = []
     tag = None
     for line, text in enumerate(event, first):
-        words, own, features = head_of_event(text, line)
+        words, own, features = head_of_vw_event(text, line)
         tag = tag or own
-        kind, own_members = " ".join(words[:2]), event_members(features, line)
+        kind, own_members = " ".join(words[:2]), vw_event_members(features, line)
         if kind == "ccb shared" and shared is None and not actions and len(words) == 2:
             shared = own_members
         elif kind == "ccb action" and not slots and len(words) == 2:
-            actions.append(braced_event_json(own_members))
+            actions.append(braced_vw_event(own_members))
         elif kind == "ccb slot":
             labels.append((line, words[2:]))
             included = next((word for word in words[2:] if ":" not in word), None)
             limits = [] if included is None else [f'"_inc":[{included}]']
-            slots.append(braced_event_json([*limits, *own_members]))
+            slots.append(braced_vw_event([*limits, *own_members]))
         else:
             raise BadLine(
                 line,
@@ -116,7 +123,7 @@ def vw_slot_rows(first: int, event: list[str]) -> list[dict[str, Any]]:
             )
     if not actions or not slots:
         raise BadLine(first, f"found {len(actions)} actions and {len(slots)} slots, expected at least one of each")
-    context = braced_event_json([*(shared or []), f'"_multi":[{",".join(actions)}]', f'"_slots":[{",".join(slots)}]'])
+    context = braced_vw_event([*(shared or []), f'"_multi":[{",".join(actions)}]', f'"_slots":[{",".join(slots)}]'])
     taken: list[int] = []
     rows = []
     for place, (line, words) in enumerate(labels):
@@ -124,7 +131,9 @@ def vw_slot_rows(first: int, event: list[str]) -> list[dict[str, Any]]:
         full = completed_vw_ranking(ranking, len(actions), allowed, taken)
         taken += ranking[:1]
         action, chance = (ranking[0], chances[0]) if ranking else (None, None)
-        rows.append(row_of_event(context, action, cost, chance, tag, slot=place, ranking=full, probabilities=chances))
+        rows.append(
+            row_of_vw_event(context, action, cost, chance, tag, slot=place, ranking=full, probabilities=chances)
+        )
     return rows
 
 
@@ -148,7 +157,7 @@ def _vw_slot_label(
     if not labels:
         return [], None, [], allowed
     first, *others = labels[0].split(",")
-    action, cost, probability = label_of_event([first], line)
+    action, cost, probability = label_of_vw_event([first], line)
     ranking, chances = [_vw_place(f"{action:g}", line, n_actions)], [probability]
     for word in others:
         place, _, chance = word.partition(":")

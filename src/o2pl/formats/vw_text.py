@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.vw_events import BLANKS, BadLine, event_row
+from o2pl.data.vw_events import BLANKS, BadLine, vw_event_row
 from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.blocks import Block, blocks_of, numbered_blocks, texts_in_block
@@ -142,7 +142,7 @@ def _vw_text_rows(block: bytes, first: int, rows_of_event: Callable[[int, list[s
 
 
 def _one_vw_text_row(first: int, event: list[str]) -> list[dict[str, Any]]:
-    return [event_row(first, event)]
+    return [vw_event_row(first, event)]
 
 
 def _slow_vw_text(

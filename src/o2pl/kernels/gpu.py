@@ -15,7 +15,7 @@ from o2pl.errors import InvalidInput
 from o2pl.kernels.linear import Features
 from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.pessimistic import PessimisticLog
-from o2pl.policies.differentiable import in_double, jax_module
+from o2pl.policies.jax_helpers import jax_in_double, jax_module
 from o2pl.protocols import Floats
 
 DEVICES = ("cpu", "gpu", "xla")
@@ -133,7 +133,7 @@ class GpuValue:
             key = (start, rows, room, self.tiled, self._dtype)
             if key not in held:
                 held[key] = self._features(features, own, room)
-            with in_double():
+            with jax_in_double():
                 columns = jax.device_put(Rows(*self._columns(own, room)), self._device)
             X, scale = held[key]
             yield Piece(rows, X, scale, columns)
@@ -147,7 +147,7 @@ class GpuValue:
             last = min(first + _STRETCH, own.stop)
             X[first - own.start : last - own.start] = features(slice(first, last))
         scale = np.ones(self._shape[1], np.float32)
-        with in_double():
+        with jax_in_double():
             put = jax_module().device_put(X, self._device)
             if not self.tiled:
                 return (put,), scale
@@ -181,7 +181,7 @@ class GpuValue:
         number = params[-1] if isinstance(self.log, OutcomeLog) else min(self.log.alpha, _LARGEST)
         sums: Floats = np.zeros(self._kind.sums)
         gradients: Floats = np.zeros((self._kind.parts, K, width))
-        with in_double():
+        with jax_in_double():
             found = [
                 self._program(
                     (W * piece.scale).astype(self._dtype), self._dtype.type(number), np.int32(piece.n), *piece.X,

@@ -22,7 +22,7 @@ from o2pl.objectives.outcome import OutcomeLog
 from o2pl.objectives.penalty import Tangent
 from o2pl.objectives.pessimistic import PolicyValue
 from o2pl.oracles.adam import FIRST, FLOOR, SECOND
-from o2pl.policies.differentiable import jax_module, padded
+from o2pl.policies.jax_helpers import jax_module, jax_padded
 from o2pl.protocols import Floats, Ints
 
 _AT_A_TIME = 64  # steps per call
@@ -67,7 +67,7 @@ class NetworkValue(PolicyValue):
         log, outcome = self.log, isinstance(self.log, OutcomeLog)
         widest = 0
         if as_contexts(self.features).items is not None:
-            widest = padded(int(self.features.sizes.max(initial=1)), _FEW)
+            widest = jax_padded(int(self.features.sizes.max(initial=1)), _FEW)
         return Static(
             self.policy, outcome, bool(outcome and log.competing), widest,
             not outcome and log.control is not None, log.weights is not None,

@@ -49,7 +49,7 @@ VALUES: dict[Key, Make] = {}
 WEIGHED: set[Key] = set()  # keys of values that support row weights
 
 
-def fused_value(
+def register_value(
     policy: type, objective: type, kind: str, *, weighed: bool = False, device: str = "cpu"
 ) -> Callable[[Make], Make]:
     """Decorator: register the fused value of a policy and an objective on one kind of rows, with or without weights.
@@ -71,7 +71,7 @@ def find_value(problem: MemberProblem) -> Function | None:
     return _registered(problem, (*key, "card" if problem.device != "cpu" else "cpu"))
 
 
-def has_card(policy: type, objective: type, kind: str) -> bool:
+def has_registered_gpu(policy: type, objective: type, kind: str) -> bool:
     """Return whether there is a fused value for JAX's device."""
     return (policy, objective, kind, "card") in VALUES
 

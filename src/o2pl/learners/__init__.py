@@ -8,9 +8,9 @@ from o2pl.explaining import Explanation
 from o2pl.learners.bandit import Bandit
 from o2pl.learners.base import Run, load
 from o2pl.learners.continuous_bandit import ContinuousBandit
-from o2pl.learners.estimators import O2PL
 from o2pl.learners.gaussian import GaussianO2PL
 from o2pl.learners.incumbent import SafeImprovement
+from o2pl.learners.o2pl import O2PL
 
 __all__ = [
     "O2PL",

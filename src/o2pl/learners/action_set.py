@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2pl.data.action_names import Names, check_names
+from o2pl.data.action_names import Names, check_action_names
 from o2pl.engine.engine import Engine
 from o2pl.engine.offline import continue_offline
 from o2pl.errors import InvalidInput, nearest
@@ -36,7 +36,7 @@ def add_action(learner: DiscreteEstimator, name: str | None, like: Any) -> int |
     if name in names:
         raise InvalidInput(f"add_action: found {name!r}, which is an action already, expected a new name")
     model = None if like is None else _index_in_action_set(learner, like, "like")
-    more: Names = check_names([*names, name]) if names else ()
+    more: Names = check_action_names([*names, name]) if names else ()
     grown = _grown_action_set(learner, engine, more)
     if model is not None:
         _imitate(grown, model)

@@ -11,13 +11,13 @@ import numpy as np
 
 from o2pl.data.action_names import (
     Names,
+    action_names_in,
     are_action_names,
-    check_names,
-    names_in,
+    check_action_names,
     numbers_of_action_names,
     renumbered_by_action_names,
 )
-from o2pl.data.contexts import as_contexts, context_alone, is_sparse
+from o2pl.data.contexts import are_sparse_contexts, as_contexts, context_alone
 from o2pl.data.decisions import Decision, ListDecision, listed_decision_ids
 from o2pl.data.kinds import MATRIX, OFFER, ROW, WORDS, kind_of_context, kind_of_contexts, offer_of
 from o2pl.data.log import Log
@@ -26,7 +26,7 @@ from o2pl.encode import Encoder
 from o2pl.encode.schema import schema_has_new_words, schema_has_texts
 from o2pl.engine.change import Change
 from o2pl.engine.engine import Engine
-from o2pl.engine.lists import decide_offer, list_propensities, list_rewards
+from o2pl.engine.list_decisions import list_decision_for_offer, list_decision_propensities, list_decision_rewards
 from o2pl.engine.member import Member
 from o2pl.engine.schedules import Schedule, as_schedule
 from o2pl.engine.simulation import Rewards
@@ -36,7 +36,7 @@ from o2pl.errors import InvalidInput
 from o2pl.explaining.explained import Explainable
 from o2pl.features import Hashed, UserItems
 from o2pl.kernels.gpu import check_gpu, find_gpu
-from o2pl.kernels.registry import has_card
+from o2pl.kernels.registry import has_registered_gpu
 from o2pl.learners.action_set import add_action, remove_action
 from o2pl.learners.base import BanditEstimator
 from o2pl.learners.policy_kinds import (
@@ -117,17 +117,17 @@ class DiscreteEstimator(Explainable, BanditEstimator):
             if slots > len(offer):
                 raise InvalidInput(f"slots: found {slots}, expected at most {len(offer)}, the number of allowed items")
         engine = self._engine or self._begin([offer])
-        return decide_offer(engine.decide, engine.encoder, offer, slots)
+        return list_decision_for_offer(engine.decide, engine.encoder, offer, slots)
 
     def _listed(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> list[tuple[Any, ...]]:
         slots: list[Any]
         if isinstance(given, ListDecision) or listed_decision_ids(given):
             rewards = actions if rewards is None else rewards
             slots = list(given.decisions) if isinstance(given, ListDecision) else listed_decision_ids(given) or []
-            told = list_rewards(rewards, len(slots))
+            told = list_decision_rewards(rewards, len(slots))
             return [self._decided(slot, reward, None) for slot, reward in zip(slots, told, strict=True)]
-        told = list_rewards(rewards, len(actions))
-        offer, likely = offer_of(given), list_propensities(propensities, len(actions))
+        told = list_decision_rewards(rewards, len(actions))
+        offer, likely = offer_of(given), list_decision_propensities(propensities, len(actions))
         encoder, made = self._encoder_of([offer]), []
         for slot, (action, reward, propensity) in enumerate(zip(actions, told, likely, strict=True)):
             left = offer.without(actions[:slot], slot)
@@ -201,7 +201,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         if kind == MATRIX and any(isinstance(member.features, UserItems) for member in self._given_members(kind)):
             return OFFER  # without a user
         named = kind == ROW and isinstance(self.policy, str) and (self.policy, WORDS) in OF_KINDS
-        if named and (is_sparse(contexts) or schema_has_new_words(contexts)):
+        if named and (are_sparse_contexts(contexts) or schema_has_new_words(contexts)):
             return WORDS
         if (
             kind == ROW
@@ -294,7 +294,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         find_gpu(device)  # raises if something is missing
         kind = ("sparse sets" if sets else "sparse") if sparse else "sets" if sets else "dense"
         of = [type(member.objective or self._objective()) for member in members]
-        if not any(has_card(type(policy), own, kind) for policy, own in zip(policies, of, strict=True)):
+        if not any(has_registered_gpu(type(policy), own, kind) for policy, own in zip(policies, of, strict=True)):
             names = ", ".join(sorted({type(policy).__name__ for policy in policies}))
             raise InvalidInput(
                 f"device: found {device!r} with {names} on {kind} contexts, which cannot use it; expected 'cpu', or"
@@ -325,7 +325,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
             return ()
         if items:
             raise InvalidInput("actions: found names with action sets, expected None: items differ from round to round")
-        return check_names(self.actions)
+        return check_action_names(self.actions)
 
     def _numbered_actions(
         self, encoder: Encoder, actions: Any, names: Names, n_actions: int | None
@@ -335,11 +335,11 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         if encoder.items or not (own or names or words):
             return actions, ()
         if not own and self._engine is None:  # the first batch sets the names
-            own = names or names_in(actions)
+            own = names or action_names_in(actions)
             if n_actions is not None and len(own) < n_actions:
                 raise InvalidInput(f"log: found names for {len(own)} of {n_actions} actions, expected all or none")
         if not own:
-            first = (names or names_in(actions))[0]
+            first = (names or action_names_in(actions))[0]
             raise InvalidInput(
                 f"actions: found names, such as {first!r}, expected integers from 0 to {self.n_actions_ - 1}, as in the"
                 f" learner's first data; to use names: {type(self).__name__}(actions=[...])"

@@ -25,18 +25,18 @@ _SHARES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of un
 _NEAR = 0.02  # nats per row by which a clone may be less likely than what it clones
 
 
-def computed_candidate(name: str, compute: Callable[[], Floats]) -> Floats:
+def computed_improvement_candidate(name: str, compute: Callable[[], Floats]) -> Floats:
     """Compute without a cache."""
     return compute()
 
 
-def random_candidate_loss(losses: Floats, propensities: Floats) -> float:
+def random_loss_for_improvement_candidates(losses: Floats, propensities: Floats) -> float:
     """Return the mean loss of an action drawn at random: Σ y/q / Σ 1/q (SNIPS)."""
     return float(np.average(losses, weights=1 / propensities))
 
 
-def candidate_columns(
-    learn: Learn, rows: Interactions, folds: int, seed: Any = None, kept: Kept = computed_candidate,
+def improvement_candidate_columns(
+    learn: Learn, rows: Interactions, folds: int, seed: Any = None, kept: Kept = computed_improvement_candidate,
     incumbent: Floats | None = None,
 ) -> Floats:  # fmt: skip
     """Return what every row says of policies that were learned without the row's fold. [policies, 20, n]
@@ -52,7 +52,7 @@ def candidate_columns(
 
     @cache
     def part(k: int) -> Any:
-        numbers = called_lazily("o2pl.evaluation.logs", "numeric_log")(rows[places[k]])
+        numbers = called_lazily("o2pl.evaluation.evaluated_logs", "numeric_evaluated_log")(rows[places[k]])
         return called_lazily("o2pl.evaluation.held_out", "HeldOut")(numbers, 1 / folds)
 
     held: Floats = np.empty(0)
@@ -60,10 +60,13 @@ def candidate_columns(
         own, after = places[k], (k + 1) % folds
 
         def found(k: int = k, own: Ints = own, after: int = after) -> Floats:
-            known = None if incumbent is None else some_candidate_rows(incumbent, rows, own)
+            known = None if incumbent is None else some_rows_of_improvement_candidates(incumbent, rows, own)
             against = None if known is None else table_target("incumbent", part(k).rows, known)
             policies = learn(np.flatnonzero(fold != k))
-            mine = [_candidate_columns(part(k), policy, rows.contexts[own], against).ravel() for policy in policies]
+            mine = [
+                _improvement_candidate_columns(part(k), policy, rows.contexts[own], against).ravel()
+                for policy in policies
+            ]
             next_to = [
                 as_target(policy, part(after).rows, contexts=rows.contexts[places[after]]) for policy in policies
             ]
@@ -79,7 +82,7 @@ def candidate_columns(
     return held
 
 
-def _candidate_columns(part: Any, policy: Probabilities, contexts: Any, against: Any) -> Floats:
+def _improvement_candidate_columns(part: Any, policy: Probabilities, contexts: Any, against: Any) -> Floats:
     target = as_target(policy, part.rows, contexts=contexts)
     value = part.values(target)
     gain = np.zeros_like(value) if against is None else part.values(target, against)
@@ -87,7 +90,7 @@ def _candidate_columns(part: Any, policy: Probabilities, contexts: Any, against:
     return np.concatenate([value, gain, np.log(np.maximum(played, 1e-300))[None]])
 
 
-def some_candidate_rows(known: Floats, rows: Interactions, places: Ints) -> Floats:
+def some_rows_of_improvement_candidates(known: Floats, rows: Interactions, places: Ints) -> Floats:
     """Return the probabilities of these rows."""
     return np.asarray(rows.encoded.part(known, places))
 
@@ -104,14 +107,14 @@ class Verdict(NamedTuple):
     said: str = ""  # the judgement as a sentence
 
 
-def candidate_verdicts(
+def improvement_candidate_verdicts(
     held: Floats, pessimism: Sequence[float], confidence: float, rows: Interactions, known: bool = False
 ) -> tuple[Verdict, ...]:
     """Return the candidates' verdicts from their columns [candidates, 20, n]: jointly, by Bonferroni.
 
     known: gains are over a given incumbent, otherwise over the logger.
     """
-    numbers = called_lazily("o2pl.evaluation.logs", "numeric_log")(rows)
+    numbers = called_lazily("o2pl.evaluation.evaluated_logs", "numeric_evaluated_log")(rows)
     doubt = called_lazily("o2pl.evaluation.held_out", "held_out_doubts")(numbers)
     evidence = called_lazily("o2pl.evaluation.held_out", "held_out_evidence")
     each = 2 * min((1 - confidence) / len(held), 0.499)  # of an interval, of which only the lower end counts
@@ -144,7 +147,7 @@ class Imitation(NamedTuple):
         )
 
 
-def imitation_by_candidate(columns: Floats, likelihoods: Floats, choices: Ints) -> Imitation:
+def imitation_by_improvement_candidate(columns: Floats, likelihoods: Floats, choices: Ints) -> Imitation:
     """Compare a clone's columns [20, n] with the incumbent's probabilities of the logged actions. [n]
 
     Incumbents often explore uniformly, which a clone alone would miss. choices: number of actions in each row.

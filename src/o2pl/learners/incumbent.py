@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from o2pl.data.action_names import Names
-from o2pl.data.contexts import as_contexts, is_sparse
+from o2pl.data.contexts import are_sparse_contexts, as_contexts
 from o2pl.data.interactions import Interactions, interactions_or_columns
 from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, ROW, kind_of_contexts
 from o2pl.encode import Encoder
@@ -34,12 +34,12 @@ from o2pl.learners.improvement_candidates import (
     Kept,
     Probabilities,
     Verdict,
-    candidate_columns,
-    candidate_verdicts,
-    computed_candidate,
-    imitation_by_candidate,
-    random_candidate_loss,
-    some_candidate_rows,
+    computed_improvement_candidate,
+    imitation_by_improvement_candidate,
+    improvement_candidate_columns,
+    improvement_candidate_verdicts,
+    random_loss_for_improvement_candidates,
+    some_rows_of_improvement_candidates,
 )
 from o2pl.learners.params import Parameters
 from o2pl.learners.targets import as_target
@@ -122,7 +122,7 @@ def incumbent_policy_for(contexts: Any) -> str:
     kind = kind_of_contexts(contexts)
     if kind in _OF_ITEMS:
         return _OF_ITEMS[kind]
-    return "hashed" if is_sparse(contexts) else "linear"
+    return "hashed" if are_sparse_contexts(contexts) else "linear"
 
 
 # -- the public class
@@ -201,7 +201,7 @@ class SafeImprovement(Parameters):
         propensities: Any = None,
         incumbent: Any = None,
         *,
-        kept: Kept = computed_candidate,
+        kept: Kept = computed_improvement_candidate,
     ) -> Self:
         """Learn from the incumbent's log: four columns, or one object, `Interactions` or a `Log`.
 
@@ -227,22 +227,22 @@ class SafeImprovement(Parameters):
         )
 
         def learn(places: Ints) -> list[Probabilities]:
-            known_there = None if known is None else some_candidate_rows(known, rows, places)
+            known_there = None if known is None else some_rows_of_improvement_candidates(known, rows, places)
             copy, *candidates = self._learn(policy, features, rows[places], known_there, self.penalties)
             return [copy.probabilities, *(partial(each.probabilities, sharpness=self.sharpness) for each in candidates)]
 
         likely = rows.propensities if known is None else np.asarray(known[rows.encoded.places(rows.actions)])
         apart = known is not None and float(np.abs(likely - rows.propensities).max()) > _SAME
-        held = candidate_columns(learn, rows, self.folds, self.random_state, kept, known if apart else None)
+        held = improvement_candidate_columns(learn, rows, self.folds, self.random_state, kept, known if apart else None)
         ends = check_reward_range(self.reward_range)
-        found = candidate_verdicts(held[1:], self.penalties, self.confidence, rows, apart)
+        found = improvement_candidate_verdicts(held[1:], self.penalties, self.confidence, rows, apart)
         best = max(found, key=lambda verdict: (verdict.deploy, verdict.pessimistic))
         *_, chosen = self._learn(policy, features, rows, known, [best.penalty] if best.deploy else [])
         self._chosen = chosen
         self.verdicts_, self.verdict_, self.deploy_ = found, best, best.deploy
-        self.imitation_ = imitation_by_candidate(held[0], likely, rows.encoded.counts(rows.n_actions))
+        self.imitation_ = imitation_by_improvement_candidate(held[0], likely, rows.encoded.counts(rows.n_actions))
         self._incumbent = incumbent if hasattr(incumbent, "predict_proba") or callable(incumbent) else None
-        self.baseline_ = float(to_reward(random_candidate_loss(rows.losses, rows.propensities), ends))
+        self.baseline_ = float(to_reward(random_loss_for_improvement_candidates(rows.losses, rows.propensities), ends))
         self.n_actions_, self.actions_ = None if sets else policy.n_actions, () if sets else rows.action_names
         self._encoder = encoder
         return self
@@ -295,7 +295,7 @@ class SafeImprovement(Parameters):
         X = features_for_registered(features, seen, rows.contexts)
         start = clone_of_incumbent(policy, X, rows.actions, known)
         yield LearnedPolicy(policy, features, seen, start)
-        baseline = random_candidate_loss(rows.losses, rows.propensities)
+        baseline = random_loss_for_improvement_candidates(rows.losses, rows.propensities)
         for penalty in penalties:
             params = improved_incumbent(policy, X, rows, self._objective(penalty, baseline), start)
             yield LearnedPolicy(policy, features, seen, params)

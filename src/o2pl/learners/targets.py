@@ -8,7 +8,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from o2pl.data.action_names import Names, are_action_names, check_names, numbers_of_action_names, places_of_action_names
+from o2pl.data.action_names import (
+    Names,
+    are_action_names,
+    check_action_names,
+    numbers_of_action_names,
+    places_of_action_names,
+)
 from o2pl.data.interactions import Interactions
 from o2pl.data.records import records_by_name
 from o2pl.errors import InvalidInput, nearest
@@ -137,7 +143,9 @@ def target_names(policy: Any) -> Names:
         return ()  # a learner without data raises its own error later
     names = getattr(policy, "actions_", ())
     classes = getattr(policy, "classes_", None)  # a scikit-learn classifier
-    return check_names(classes) if not names and classes is not None and are_action_names(classes) else tuple(names)
+    return (
+        check_action_names(classes) if not names and classes is not None and are_action_names(classes) else tuple(names)
+    )
 
 
 def with_target_names(log: Interactions, *policies: Any) -> Interactions:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import own_offsets
+from o2pl.data.contexts import own_context_offsets
 from o2pl.data.interactions import Interactions
 from o2pl.objectives.terms import PRIOR_ROWS, Totals
 from o2pl.policies.sampling import FAR
@@ -130,7 +130,7 @@ class OutcomeLog:
         actions, rewards = self.actions[rows], self.rewards[rows]
         offsets = None
         if self.offsets is not None:
-            offsets = own_offsets(self.offsets, rows)
+            offsets = own_context_offsets(self.offsets, rows)
         z, rivals = outcome_logits(scores, actions, offsets, self.competing, float(extra[0]))
         losses = np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))) - rewards * z
         c = weigh * (expit(z) - rewards)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import own_offsets
+from o2pl.data.contexts import own_context_offsets
 from o2pl.data.interactions import Interactions
 from o2pl.objectives.control import Control
 from o2pl.objectives.penalty import Phi, Tangent
@@ -187,7 +187,7 @@ class PessimisticLog:
 
     def _offsets(self, rows: slice | Ints) -> Ints:
         assert self.offsets is not None
-        return own_offsets(self.offsets, rows)
+        return own_context_offsets(self.offsets, rows)
 
     def combine(self, params: Floats, sums: Floats, gradients: Sequence[Floats]) -> tuple[float, Floats]:
         pessimism, slope = self.penalty(float(sums[VARIANCE]) / self.size)

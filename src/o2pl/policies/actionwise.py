@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import ActionSets, is_sparse
+from o2pl.data.contexts import ActionSets, are_sparse_contexts
 from o2pl.policies.sparse import sparse_scores, sparse_sums
 from o2pl.protocols import Array, Floats, Pullback
 from o2pl.storage import storable
@@ -28,7 +28,7 @@ class ActionWise:
         return np.zeros(n_features)
 
     def forward(self, params: Floats, features: ActionSets, actions: Array) -> tuple[Floats, Pullback]:
-        values, sparse = features.values, is_sparse(features.values)
+        values, sparse = features.values, are_sparse_contexts(features.values)
 
         def pullback(cotangent: Floats) -> Floats:
             if sparse:
@@ -38,6 +38,6 @@ class ActionWise:
         return self.scores(params, features) if sparse else values @ params, pullback
 
     def scores(self, params: Floats, features: ActionSets) -> Floats:
-        if is_sparse(features.values):
+        if are_sparse_contexts(features.values):
             return sparse_scores(features.values, params[:, None])[:, 0]
         return _core.project(features.values, params[None])[:, 0].astype(np.float64)

@@ -15,7 +15,7 @@ import numpy as np
 
 from o2pl.data.contexts import ActionSets
 from o2pl.errors import InvalidInput
-from o2pl.policies.differentiable import pulled_back, scored_alone, sloped, unravelled
+from o2pl.policies.jax_helpers import jax_pulled_back, jax_scored_alone, jax_slopes, jax_unravelled
 from o2pl.policies.mixture import UniformMixture
 from o2pl.policies.network import (
     check_hidden_network,
@@ -68,7 +68,7 @@ class Neural:
         return traced_network(params, x, self.sizes(x.shape[1]), self.activation)
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
-        return pulled_back(self, params, features)
+        return jax_pulled_back(self, params, features)
 
     def scores(self, params: Floats, features: Floats) -> Floats:
         return rows_through_network(features, params, self.sizes(features.shape[1]), self.activation)
@@ -145,7 +145,7 @@ class NeuralSets:
         return (u * v[:, 1:]).sum(axis=1) + v[:, 0]
 
     def forward(self, params: Floats, features: ActionSets, actions: Array) -> tuple[Floats, Pullback]:
-        return pulled_back(self, params, features.values)
+        return jax_pulled_back(self, params, features.values)
 
     def scores(self, params: Floats, features: ActionSets) -> Floats:
         x = features.values
@@ -214,7 +214,7 @@ class NeuralGaussian:
 
     def forward(self, params: Floats, features: Floats, actions: Array) -> tuple[Floats, Pullback]:
         own = len(params) - self._widths
-        of_network, pull = pulled_back(self, params[:own], features)
+        of_network, pull = jax_pulled_back(self, params[:own], features)
         log_density, by_mean, by_width = self.normal.by_scores(self._scores(of_network, params), actions)
 
         def pullback(cotangent: Floats) -> Floats:
@@ -301,22 +301,22 @@ class JaxPolicy:
         return scores
 
     def forward(self, params: Floats, features: Any, actions: Array) -> tuple[Floats, Pullback]:
-        return pulled_back(self, params, features.values if self.sets else features)
+        return jax_pulled_back(self, params, features.values if self.sets else features)
 
     def scores(self, params: Floats, features: Any) -> Floats:
-        return scored_alone(self, params, features.values if self.sets else features)
+        return jax_scored_alone(self, params, features.values if self.sets else features)
 
     def input_scores(self, params: Floats, rows: Floats) -> Floats:
-        return scored_alone(self, params, rows).reshape(len(rows), -1)
+        return jax_scored_alone(self, params, rows).reshape(len(rows), -1)
 
     def input_slopes(self, params: Floats, rows: Floats, outputs: Floats) -> Floats:
-        return sloped(self, params, rows, outputs)
+        return jax_slopes(self, params, rows, outputs)
 
 
 @lru_cache
 def _initial_neural_params(policy: JaxPolicy, n_features: int) -> tuple[Floats, Callable[[Any], Any]]:
     """Return the initial parameters as a flat vector, and the function that restores their structure."""
-    return unravelled(policy.start(n_features))
+    return jax_unravelled(policy.start(n_features))
 
 
 _NETWORKS = Neural | NeuralSets | NeuralGaussian | JaxPolicy

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2pl import _core
-from o2pl.data.contexts import equal_sets
+from o2pl.data.contexts import offsets_of_equal_contexts
 from o2pl.errors import InvalidInput
 from o2pl.protocols import Exploration, Explored, Floats, Ints
 from o2pl.storage import storable
@@ -255,7 +255,9 @@ def mix_uniform(probabilities: Any, epsilon: float, share: Any) -> Any:
 
 def sample_rows(probabilities: Floats, uniforms: Floats) -> tuple[Ints, Floats]:
     """Apply `draw` to a matrix [n, K]."""
-    return _core.draw(np.ascontiguousarray(probabilities).reshape(-1), equal_sets(*probabilities.shape), uniforms)
+    return _core.draw(
+        np.ascontiguousarray(probabilities).reshape(-1), offsets_of_equal_contexts(*probabilities.shape), uniforms
+    )
 
 
 def sharpened_before_sampling(probabilities: Floats, sharpness: float) -> Floats:

@@ -19,8 +19,8 @@ from o2pl.protocols import Environment
 from o2pl.simulation.engines import InProcess, Local, Ray, UnitEngine
 from o2pl.simulation.experiment import Experiment, Options, Size
 from o2pl.simulation.figures import STYLES, figure_of_curves
-from o2pl.simulation.progress import UnitProgress
 from o2pl.simulation.rivals import RIVALS, MakeLearner
+from o2pl.simulation.run_progress import UnitProgress
 from o2pl.simulation.runner import Report, run
 from o2pl.simulation.store import results
 from o2pl.simulation.units import COLUMNS, LikeTemplate, NamedRival, PlayUnit, crossed_units
@@ -123,7 +123,7 @@ def compare(
         Folder for finished runs. The same call resumes, and a call with more learners, worlds or seeds computes only
         what is missing. None: nothing is kept.
     progress
-        Called for each finished run: see `o2pl.simulation.progress`.
+        Called for each finished run: see `o2pl.simulation.run_progress`.
 
     Examples
     --------

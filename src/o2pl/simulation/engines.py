@@ -57,7 +57,7 @@ class UnitEngine(Protocol):
         """Yield finished units. Closing the generator stops running units."""
 
 
-def attempt_in_engine(run: Compute, unit: Unit) -> Outcome:
+def attempt_in_engines(run: Compute, unit: Unit) -> Outcome:
     """Compute a unit in a worker; exceptions become failures."""
     started = time.perf_counter()
     try:
@@ -105,7 +105,7 @@ class InProcess:
     def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
         for unit in units:
             with threadpool_limits(1):
-                outcome = attempt_in_engine(run, unit)
+                outcome = attempt_in_engines(run, unit)
             yield unit, outcome
 
 
@@ -115,7 +115,7 @@ class _Worker:
     def __init__(self, run: Compute) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve_engine, args=(theirs, run), daemon=True)
+        self.process = context.Process(target=_serve_unit_engines, args=(theirs, run), daemon=True)
         with cluster_environment(ONE_THREAD), _engine_interrupts_held():  # both are inherited by the process
             self.process.start()
         theirs.close()  # so that the pipe closes when the process ends
@@ -151,14 +151,14 @@ class _Worker:
         self.process.join()
 
 
-def _serve_engine(connection: Connection, run: Compute) -> None:
+def _serve_unit_engines(connection: Connection, run: Compute) -> None:
     """Main loop of a worker process. It ends when the pipe closes or its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a library may have reset the signal mask
     threading.Thread(target=_end_engine_with_parent, daemon=True).start()
     connection.send(None)
     with contextlib.suppress(EOFError):
         while True:
-            outcome = attempt_in_engine(run, connection.recv())
+            outcome = attempt_in_engines(run, connection.recv())
             try:
                 connection.send(outcome)
             except (EOFError, OSError):
@@ -207,7 +207,7 @@ class Ray:
 
     def compute(self, run: Compute, units: Sequence[Unit]) -> UnitOutcomes:
         with connected_cluster(self.address, self.workers) as (ray, variables):
-            remote = ray.remote(attempt_in_engine).options(
+            remote = ray.remote(attempt_in_engines).options(
                 num_cpus=1, max_retries=0, runtime_env={"env_vars": variables}
             )
             waiting = deque(units)

@@ -11,8 +11,8 @@ from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 from o2pl.simulation.engines import Failed, Finished, Local, Outcome, UnitEngine
 from o2pl.simulation.experiment import Experiment, Options, Unit
-from o2pl.simulation.progress import Silent, UnitProgress
-from o2pl.simulation.store import ResultStore, table_name
+from o2pl.simulation.run_progress import Silent, UnitProgress
+from o2pl.simulation.store import ResultStore, stored_table_name
 
 
 @dataclass(frozen=True)
@@ -54,28 +54,28 @@ def run(
         missing = [unit for unit, state in zip(chosen, states, strict=True) if state not in reused]
         progress.begin(experiment.name, len(missing), len(chosen) - len(missing))
         if others := states.count("of other sources"):
-            progress.say(_said_of_run(experiment.name, others, keep))
+            progress.say(_said_by_runner(experiment.name, others, keep))
         failures: list[tuple[Unit, str]] = []
         with contextlib.closing(engine.compute(experiment.run, missing)) as outcomes:
             for unit, computed in outcomes:
-                outcome = _keep_run(store, unit, computed)
+                outcome = _keep_in_runner(store, unit, computed)
                 if isinstance(outcome, Failed):
                     store.keep_failure(unit, outcome.traceback)
                     failures.append((unit, outcome.reason))
                 progress.ended(unit, outcome)
         failed = {unit.number for unit, _ in failures}
         finished = [unit for unit in chosen if unit.number not in failed]
-        name = table_name(experiment.name if number is None else chosen[0].id)
+        name = stored_table_name(experiment.name if number is None else chosen[0].id)
         table = store.assemble(finished, name) if finished else None
     return Report(len(chosen), len(missing), tuple(failures), table)
 
 
-def _said_of_run(name: str, others: int, keep: bool) -> str:
+def _said_by_runner(name: str, others: int, keep: bool) -> str:
     units = f"{name}: found rows of {others} unit{'' if others == 1 else 's'} that other sources of o2pl computed"
     return f"{units}; they are kept" if keep else f"{units}; computing them again (`keep` keeps such rows)"
 
 
-def _keep_run(store: ResultStore, unit: Unit, outcome: Outcome) -> Outcome:
+def _keep_in_runner(store: ResultStore, unit: Unit, outcome: Outcome) -> Outcome:
     if isinstance(outcome, Finished):
         try:
             store.keep(unit, outcome.columns, outcome.seconds)

@@ -133,13 +133,13 @@ def results(out: str | os.PathLike[str], name: str) -> Table:
     with extra("experiments", "reading results"):
         import pyarrow.parquet as pq
 
-    path = Path(out) / f"{table_name(name)}.parquet"
+    path = Path(out) / f"{stored_table_name(name)}.parquet"
     if not path.exists():
         raise InvalidInput(f"{path}: not there; a run of {name!r} with this folder as `out` writes it")
     return pq.read_table(path)
 
 
-def copy_compactly(source: Path, target: Path) -> None:
+def copy_stored_compactly(source: Path, target: Path) -> None:
     """Copy the rows with strong compression."""
     with extra("experiments", "reading results"):
         import pyarrow.parquet as pq
@@ -153,10 +153,10 @@ def seconds(out: str | os.PathLike[str], name: str) -> Table:
     with extra("experiments", "reading results"):
         import pyarrow.parquet as pq
 
-    return pq.read_table(_stored_seconds_path(Path(out) / f"{table_name(name)}.parquet"))
+    return pq.read_table(_stored_seconds_path(Path(out) / f"{stored_table_name(name)}.parquet"))
 
 
-def table_name(name: str) -> str:
+def stored_table_name(name: str) -> str:
     """Return the table's file stem: `wheel` -> `wheel`, `wheel/17` -> `wheel-17`."""
     return name.replace("/", "-")
 

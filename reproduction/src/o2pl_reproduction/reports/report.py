@@ -19,7 +19,7 @@ from typing import Any
 from o2pl.errors import InvalidInput
 from o2pl.extras import require_extra
 from o2pl.simulation import figures
-from o2pl.simulation.store import copy_compactly, results, store_whole
+from o2pl.simulation.store import copy_stored_compactly, results, store_whole
 from o2pl_reproduction.claims.intervals import LEVEL, Measurement
 from o2pl_reproduction.claims.study import VERDICTS, Bar, Claim, Effect, Study
 from o2pl_reproduction.reports import markdown, page
@@ -78,7 +78,7 @@ def publish(out: str | os.PathLike[str], folder: str | os.PathLike[str], studies
     target.mkdir(parents=True, exist_ok=True)
     made, theirs = read_made(target), read_made(source)
     for name in here:
-        copy_compactly(source / f"{name}.parquet", target / f"{name}.parquet")
+        copy_stored_compactly(source / f"{name}.parquet", target / f"{name}.parquet")
         made[name] = theirs.get(name, {})
     write_made(target, made)
     return build(target, studies)

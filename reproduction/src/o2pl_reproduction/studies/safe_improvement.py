@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from o2pl.data.interactions import Interactions
-from o2pl.learners.improvement_candidates import random_candidate_loss
+from o2pl.learners.improvement_candidates import random_loss_for_improvement_candidates
 from o2pl.learners.incumbent import SafeImprovement, clone_of_incumbent, improved_incumbent
 from o2pl.objectives.control import ridge_control
 from o2pl.objectives.pessimistic import Pessimistic
@@ -79,7 +79,12 @@ class FromClone(LinearScores):
 
     def _solve(self, features: Floats, actions: Ints, rewards: Floats, propensities: Floats) -> None:
         mean = -float(rewards.mean())
-        level = {"random": random_candidate_loss(-rewards, propensities), "mean": mean, "half": mean / 2, "zero": 0.0}
+        level = {
+            "random": random_loss_for_improvement_candidates(-rewards, propensities),
+            "mean": mean,
+            "half": mean / 2,
+            "zero": 0.0,
+        }
         objective = Pessimistic(self.penalty, self.clip, level[self.baseline], self.l2)
         policy = Softmax(self.n_actions)
         rows = Interactions.trusted(features, actions, rewards, propensities, (0.0, 1.0), self.n_actions)

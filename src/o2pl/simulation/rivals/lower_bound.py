@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from o2pl.data.interactions import Interactions
 from o2pl.engine.member import LINEAR
-from o2pl.learners.improvement_candidates import candidate_columns, candidate_verdicts
+from o2pl.learners.improvement_candidates import improvement_candidate_columns, improvement_candidate_verdicts
 from o2pl.learners.incumbent import clone_of_incumbent
 from o2pl.learners.params import Parameters
 from o2pl.objectives.weights import importance_weights
@@ -103,8 +103,8 @@ class GuardedLowerBound(Parameters):
         def learn(places: Ints) -> list[Any]:
             return [self._candidate(width, rows[places]).predict_proba for width in self.widths]
 
-        held = candidate_columns(learn, rows, self.folds, self.random_state)
-        found = candidate_verdicts(held, self.widths, self.confidence, rows)
+        held = improvement_candidate_columns(learn, rows, self.folds, self.random_state)
+        found = improvement_candidate_verdicts(held, self.widths, self.confidence, rows)
         self.verdict_ = max(found, key=lambda each: each.pessimistic)
         self._learner = self._candidate(self.verdict_.penalty, rows)
         self.deploy_ = self.verdict_.deploy

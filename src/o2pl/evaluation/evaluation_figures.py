@@ -10,7 +10,7 @@ import numpy as np
 
 from o2pl.drawing import new_figure, write_figure
 from o2pl.evaluation.candidates import Candidates
-from o2pl.evaluation.lists import ListEvaluation
+from o2pl.evaluation.list_evaluation import ListEvaluation
 from o2pl.evaluation.results import Evaluation
 
 if TYPE_CHECKING:
@@ -22,25 +22,25 @@ BLUE, RED, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#6e6e6e"
 _MOST_ACTIONS = 24  # more are not legible
 
 
-def figure_of_evaluation(found: Evaluation) -> Figure:
+def evaluation_figure(found: Evaluation) -> Figure:
     figure = new_figure(10.5, 7.2)
     top, bottom = figure.subplots(2, 2)
-    _figure_estimates(top[0], found)
-    _figure_propensities(top[1], found)
-    _figure_weights(bottom[0], found)
+    _evaluation_figure_estimates(top[0], found)
+    _evaluation_figure_propensities(top[1], found)
+    _evaluation_figure_weights(bottom[0], found)
     if found.sensitivity is not None:
-        _figure_sensitivity(bottom[1], found)
+        _evaluation_figure_sensitivity(bottom[1], found)
     elif found.sequence is None:
-        _figure_stretches(bottom[1], found)
+        _evaluation_figure_blocks(bottom[1], found)
     else:
-        _figure_running(bottom[1], found)
+        _evaluation_figure_running(bottom[1], found)
     for axes in (*top, *bottom):
         axes.spines[["top", "right"]].set_visible(False)
         axes.title.set_fontsize(11)
     return figure
 
 
-def figure_of_lists(found: ListEvaluation) -> Figure:
+def evaluation_figure_of_lists(found: ListEvaluation) -> Figure:
     """Draw the values of the slots and of the list, with joint confidence intervals."""
     figure = new_figure(7.2, 3.4)
     axes = figure.subplots()
@@ -59,22 +59,22 @@ def figure_of_lists(found: ListEvaluation) -> Figure:
     axes.set_ylabel("value, with confidence interval")
     axes.legend(frameon=False, loc="upper right")
     axes.spines[["top", "right"]].set_visible(False)
-    _figure_title(axes, f"{found.n:,} lists, {1 - found.delta:.0%} joint confidence")
+    _evaluation_figure_title(axes, f"{found.n:,} lists, {1 - found.delta:.0%} joint confidence")
     return figure
 
 
-def save_figure_of_evaluation(found: Evaluation | Candidates, path: Path) -> Path:
+def save_evaluation_figure(found: Evaluation | Candidates, path: Path) -> Path:
     """Save the figure. The file extension sets the format, default PNG. Equal evaluations give equal bytes."""
     target = path if path.suffix else path.with_suffix(".png")
     write_figure(found.figure(), target)
     return target
 
 
-def _figure_title(axes: Axes, text: str) -> None:
+def _evaluation_figure_title(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="left")
 
 
-def _figure_estimates(axes: Axes, found: Evaluation) -> None:
+def _evaluation_figure_estimates(axes: Axes, found: Evaluation) -> None:
     """Draw points and intervals, the first on top. Infinite intervals are cut off."""
     shown = list(found.estimates)
     ends = [end for one in shown for end in (one.low, one.value, one.high) if math.isfinite(end)]
@@ -104,11 +104,11 @@ def _figure_estimates(axes: Axes, found: Evaluation) -> None:
     axes.set_yticks(range(len(shown)), [one.name for one in reversed(shown)])
     axes.set_xlim(left, right)
     axes.set_xlabel(f"value, with {1 - found.delta:.0%} confidence intervals")
-    _figure_title(axes, "Value of the policy\n" if found.baseline else "Value of the policy")
+    _evaluation_figure_title(axes, "Value of the policy\n" if found.baseline else "Value of the policy")
     axes.grid(axis="x", alpha=0.25)
 
 
-def _figure_propensities(axes: Axes, found: Evaluation) -> None:
+def _evaluation_figure_propensities(axes: Axes, found: Evaluation) -> None:
     """Draw played / expected by action; 1 for correct propensities."""
     test = found.diagnostics.calibration
     cells = sorted(test.actions, key=lambda cell: cell.p_value)[:_MOST_ACTIONS]
@@ -129,11 +129,11 @@ def _figure_propensities(axes: Axes, found: Evaluation) -> None:
     axes.set_ylabel("played / expected")
     said = f"p = {test.p_value:.2g}" if test.tests else "too few rows to test"
     kind = "estimated propensities" if found.why_estimated else "propensities"
-    _figure_title(axes, f"Do the {kind}\nmatch the actions? ({said})")
+    _evaluation_figure_title(axes, f"Do the {kind}\nmatch the actions? ({said})")
     axes.grid(axis="y", alpha=0.25)
 
 
-def _figure_weights(axes: Axes, found: Evaluation) -> None:
+def _evaluation_figure_weights(axes: Axes, found: Evaluation) -> None:
     """Draw the fraction of rows with at least this weight."""
     seen = found.diagnostics
     share, weight = seen.largest_weights
@@ -155,11 +155,11 @@ def _figure_weights(axes: Axes, found: Evaluation) -> None:
     )
     axes.set_xlabel("importance weight π(a|x) / propensity")
     axes.set_ylabel("fraction of rows above")
-    _figure_title(axes, f"Weights: {seen.n:,} rows,\neffective sample size {seen.effective:,.0f}")
+    _evaluation_figure_title(axes, f"Weights: {seen.n:,} rows,\neffective sample size {seen.effective:,.0f}")
     axes.grid(alpha=0.25)
 
 
-def _figure_stretches(axes: Axes, found: Evaluation) -> None:
+def _evaluation_figure_blocks(axes: Axes, found: Evaluation) -> None:
     drift = found.diagnostics.drift
     places = (np.arange(len(drift.means)) + 0.5) * found.diagnostics.n / max(len(drift.means), 1)
     axes.errorbar(places, drift.means, yerr=1.96 * drift.errors, fmt="o", color=BLUE, capsize=3)
@@ -169,11 +169,11 @@ def _figure_stretches(axes: Axes, found: Evaluation) -> None:
     axes.set_xlabel("row")
     axes.set_ylabel("policy's clipped value")
     said = f"p = {drift.p_value:.2g}" if len(drift.means) else "too few rows to test"
-    _figure_title(axes, f"Is the value constant over time? ({said})")
+    _evaluation_figure_title(axes, f"Is the value constant over time? ({said})")
     axes.grid(axis="y", alpha=0.25)
 
 
-def _figure_sensitivity(axes: Axes, found: Evaluation) -> None:
+def _evaluation_figure_sensitivity(axes: Axes, found: Evaluation) -> None:
     """Draw the estimate (dark) and its interval (light) if the true odds are off by at most Γ."""
     assert found.sensitivity is not None
     ranges = found.sensitivity.ranges
@@ -198,11 +198,11 @@ def _figure_sensitivity(axes: Axes, found: Evaluation) -> None:
     axes.set_xlim(gammas[0], gammas[-1])
     axes.set_xlabel("Γ: factor by which the true odds of the actions may be off")
     axes.set_ylabel("value" if found.difference is None else "policy minus baseline")
-    _figure_title(axes, "If the estimated propensities are wrong")
+    _evaluation_figure_title(axes, "If the estimated propensities are wrong")
     axes.grid(alpha=0.25)
 
 
-def _figure_running(axes: Axes, found: Evaluation) -> None:
+def _evaluation_figure_running(axes: Axes, found: Evaluation) -> None:
     """Draw the anytime-valid interval: of the difference if there is one, else of the value."""
     shown = found.difference_sequence or found.sequence
     assert shown is not None
@@ -217,5 +217,5 @@ def _figure_running(axes: Axes, found: Evaluation) -> None:
     axes.set_xlim(max(1, len(shown.lower) // 1000), len(shown.lower))
     axes.set_xlabel("row")
     axes.set_ylabel("policy minus baseline" if found.difference_sequence else "value")
-    _figure_title(axes, "Anytime-valid interval")
+    _evaluation_figure_title(axes, "Anytime-valid interval")
     axes.grid(alpha=0.25)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import SparseRows, is_sparse
+from o2pl.data.contexts import SparseRows, are_sparse_contexts
 from o2pl.features.plan import FeaturePlan, planned_features
 from o2pl.kernels.actionwise import actionwise_value
 from o2pl.kernels.dense import HELD as LAID_OUT
@@ -17,7 +17,7 @@ from o2pl.kernels.gaussian import gaussian_value
 from o2pl.kernels.gpu import GpuValue
 from o2pl.kernels.linear import HELD, Features, HeldFeatures
 from o2pl.kernels.networks import network_value
-from o2pl.kernels.registry import MemberProblem, fused_value
+from o2pl.kernels.registry import MemberProblem, register_value
 from o2pl.kernels.sparse import SparseOutcome, SparseValue
 from o2pl.objectives.outcome import Outcome, OutcomeLog
 from o2pl.objectives.pessimistic import Pessimistic, PessimisticLog
@@ -30,7 +30,7 @@ from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
 
 
-def feature_rows_for_values(problem: MemberProblem, dtype: Any = np.float32) -> Features:
+def feature_rows_for_fused(problem: MemberProblem, dtype: Any = np.float32) -> Features:
     """Return a function that computes features of rows on demand; in one pass for the built-in feature maps.
 
     Members with the same rows and map share them.
@@ -51,7 +51,7 @@ def feature_rows_for_values(problem: MemberProblem, dtype: Any = np.float32) -> 
     return held
 
 
-def sparse_rows_for_values(problem: MemberProblem) -> SparseRows:
+def sparse_rows_for_fused(problem: MemberProblem) -> SparseRows:
     """Return all sparse feature rows; members with the same ones share them."""
     key = (id(problem.seen), problem.start, "sparse")
     known: SparseRows | None = problem.shared.get(key)
@@ -60,9 +60,9 @@ def sparse_rows_for_values(problem: MemberProblem) -> SparseRows:
     return known
 
 
-@fused_value(Softmax, Pessimistic, "dense", weighed=True)
-@fused_value(Softmax, Outcome, "dense", weighed=True)
-def _softmax_value(problem: MemberProblem) -> Any:
+@register_value(Softmax, Pessimistic, "dense", weighed=True)
+@register_value(Softmax, Outcome, "dense", weighed=True)
+def _fused_softmax(problem: MemberProblem) -> Any:
     """Members that learn from the same features, columns and weights share the rows."""
     assert isinstance(problem.policy, Softmax)
     contexts, log, plan = problem.rows.contexts, problem.log, problem.feature_plan()
@@ -76,28 +76,28 @@ def _softmax_value(problem: MemberProblem) -> Any:
     return dense_value(log, known[0], len(contexts), plan.width, problem.policy.n_actions)
 
 
-@fused_value(Softmax, Pessimistic, "dense", weighed=True, device="card")
-@fused_value(Softmax, Outcome, "dense", weighed=True, device="card")
-def _gpu_value(problem: MemberProblem) -> Any:
+@register_value(Softmax, Pessimistic, "dense", weighed=True, device="card")
+@register_value(Softmax, Outcome, "dense", weighed=True, device="card")
+def _fused_on_gpu(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, Softmax)
     held = problem.shared.setdefault((id(problem.seen), problem.start, "card"), {})
-    features = feature_rows_for_values(problem)
+    features = feature_rows_for_fused(problem)
     return GpuValue(problem.log, features, problem.width, problem.policy.n_actions, problem.device, held=held)
 
 
-@fused_value(Gaussian, Pessimistic, "dense")
-def _gaussian_value(problem: MemberProblem) -> Any:
+@register_value(Gaussian, Pessimistic, "dense")
+def _fused_gaussian(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, Gaussian)
-    return gaussian_value(problem.log, *_rows_and_plan_for_value(problem, problem.rows.contexts), problem.policy)
+    return gaussian_value(problem.log, *_rows_and_plan_for_fused(problem, problem.rows.contexts), problem.policy)
 
 
-@fused_value(ActionWise, Pessimistic, "sets")
-def _actionwise_value(problem: MemberProblem) -> Any:
+@register_value(ActionWise, Pessimistic, "sets")
+def _fused_actionwise(problem: MemberProblem) -> Any:
     sets = problem.rows.contexts
-    return actionwise_value(problem.log, *_rows_and_plan_for_value(problem, sets.inputs), sets.offsets)
+    return actionwise_value(problem.log, *_rows_and_plan_for_fused(problem, sets.inputs), sets.offsets)
 
 
-def _rows_and_plan_for_value(problem: MemberProblem, rows: Floats) -> tuple[Floats, FeaturePlan]:
+def _rows_and_plan_for_fused(problem: MemberProblem, rows: Floats) -> tuple[Floats, FeaturePlan]:
     """Return rows and the plan of their features, for sums in double precision: products are rounded, as elsewhere."""
     plan = problem.feature_plan()
     if plan is not None and len(plan.product_shift) == 0:
@@ -105,22 +105,22 @@ def _rows_and_plan_for_value(problem: MemberProblem, rows: Floats) -> tuple[Floa
     return problem.features.transform(problem.seen, rows), dense_plan(problem.width)
 
 
-@fused_value(SparseSoftmax, Pessimistic, "sparse")
-def _sparse_value(problem: MemberProblem) -> Any:
+@register_value(SparseSoftmax, Pessimistic, "sparse")
+def _fused_sparse(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, SparseSoftmax)
-    return SparseValue(problem.log, sparse_rows_for_values(problem), problem.policy.n_actions)
+    return SparseValue(problem.log, sparse_rows_for_fused(problem), problem.policy.n_actions)
 
 
-@fused_value(SparseSoftmax, Outcome, "sparse", weighed=True)
-def _sparse_outcome_value(problem: MemberProblem) -> Any:
+@register_value(SparseSoftmax, Outcome, "sparse", weighed=True)
+def _fused_sparse_outcome(problem: MemberProblem) -> Any:
     assert isinstance(problem.policy, SparseSoftmax)
     assert isinstance(problem.log, OutcomeLog)
-    return SparseOutcome(problem.log, sparse_rows_for_values(problem), problem.policy.n_actions)
+    return SparseOutcome(problem.log, sparse_rows_for_fused(problem), problem.policy.n_actions)
 
 
-@fused_value(ActionWise, Outcome, "sets", weighed=True)
-@fused_value(ActionWise, Outcome, "sparse sets", weighed=True)
-def _played_outcome_value(problem: MemberProblem) -> Any:
+@register_value(ActionWise, Outcome, "sets", weighed=True)
+@register_value(ActionWise, Outcome, "sparse sets", weighed=True)
+def _fused_played_outcome(problem: MemberProblem) -> Any:
     """For independent actions, only the played one enters the likelihood: rows with a single action each."""
     log, sets = problem.log, problem.rows.contexts
     assert isinstance(log, OutcomeLog)
@@ -131,10 +131,10 @@ def _played_outcome_value(problem: MemberProblem) -> Any:
     played = problem.shared.get(key)
     if played is None:
         played = sets.played(log.actions)
-        if is_sparse(played):
+        if are_sparse_contexts(played):
             played = problem.features.transform(problem.seen, played)
         problem.shared[key] = played
-    if is_sparse(played):
+    if are_sparse_contexts(played):
         return SparseOutcome(alone, played, 1)
     plan = problem.feature_plan()
     if plan is None:
@@ -145,12 +145,12 @@ def _played_outcome_value(problem: MemberProblem) -> Any:
 for _objective in (Pessimistic, Outcome):
     for _policy, _kind in ((Neural, "dense"), (NeuralSets, "sets"), (JaxPolicy, "dense"), (JaxPolicy, "sets")):
         for _device in ("cpu", "card"):
-            fused_value(_policy, _objective, _kind, weighed=True, device=_device)(network_value)
+            register_value(_policy, _objective, _kind, weighed=True, device=_device)(network_value)
 
 
-@fused_value(FiniteClass, Pessimistic, "dense")
-@fused_value(ThresholdClass, Pessimistic, "dense")
-def _finite_value(problem: MemberProblem) -> Any:
+@register_value(FiniteClass, Pessimistic, "dense")
+@register_value(ThresholdClass, Pessimistic, "dense")
+def _fused_finite(problem: MemberProblem) -> Any:
     if problem.start or problem.log.control is not None:
         return None
     previous = problem.previous

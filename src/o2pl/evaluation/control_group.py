@@ -29,7 +29,7 @@ class ControlArms(NamedTuple):
     policies: list[Any]  # in its actions
 
 
-def asks_for_control(log: Interactions, baseline: Any, control: Any) -> bool:
+def asks_for_control_group(log: Interactions, baseline: Any, control: Any) -> bool:
     """Return whether the baseline is a control group, not an action of that name."""
     named = isinstance(baseline, str) and baseline == CONTROL
     if control is not None and not (named or baseline is None):
@@ -37,11 +37,11 @@ def asks_for_control(log: Interactions, baseline: Any, control: Any) -> bool:
     return control is not None or (named and CONTROL not in log.action_names)
 
 
-def with_control(
+def with_control_group(
     log: Interactions, policies: list[Any], control: Any = None, share: float | None = None, at_any_time: bool = False
 ) -> ControlArms:
     """Return the log with control as an action. control: a column of 0 and 1, or its name; share: the chance p."""
-    log, member = _control_members(log, control)
+    log, member = _control_group_members(log, control)
     if share is None and at_any_time:
         raise InvalidInput(
             "control_share: found None, expected the chance of being in the control group, for at_any_time"
@@ -70,10 +70,10 @@ def with_control(
         actions=np.where(member, k, log.actions), propensities=np.where(member, p, (1 - p) * log.propensities),
         n_actions=k + 1, action_names=(*names, CONTROL), by_logger=None,
     )  # fmt: skip
-    return ControlArms(arms, [_extended_by_control(one, log, member) for one in policies])
+    return ControlArms(arms, [_extended_by_control_group(one, log, member) for one in policies])
 
 
-def _control_members(log: Interactions, control: Any) -> tuple[Interactions, Any]:
+def _control_group_members(log: Interactions, control: Any) -> tuple[Interactions, Any]:
     """Return the log without the column of the group, and who is in it. [n]"""
     column = CONTROL if control is None else control
     if isinstance(column, str):
@@ -85,7 +85,7 @@ def _control_members(log: Interactions, control: Any) -> tuple[Interactions, Any
                 f" group: control=column, or one of the context's columns: {names}"
             )
         kept = {name: one for name, one in known.items() if name != column}
-        given, log = np.asarray(log.contexts[column]), log.changed(contexts=_control_frame(kept, len(log)))
+        given, log = np.asarray(log.contexts[column]), log.changed(contexts=_control_group_frame(kept, len(log)))
     else:
         given, column = np.asarray(column), CONTROL
     if given.shape != (len(log),):
@@ -99,11 +99,11 @@ def _control_members(log: Interactions, control: Any) -> tuple[Interactions, Any
     return log, member
 
 
-def _control_frame(columns: dict[str, Any], n: int) -> Any:
+def _control_group_frame(columns: dict[str, Any], n: int) -> Any:
     return Frame(columns, n) if columns else np.zeros((n, 1), np.float32)
 
 
-def _extended_by_control(policy: Any, log: Interactions, member: Any) -> Floats:
+def _extended_by_control_group(policy: Any, log: Interactions, member: Any) -> Floats:
     """Return the policy in the log's actions and control, which it never takes, [n, K + 1]; [n] if that is unknown."""
     target = as_target(policy, log)
     found = [target.on(rows) for rows in log.blocks()]

@@ -9,7 +9,7 @@ import numpy as np
 
 import o2pl
 from o2pl.data.records import Records
-from o2pl.fitting.checkpoints import PassCheckpoints, checkpoint_stamps, fingerprint
+from o2pl.fitting.pass_checkpoints import PassCheckpoints, fingerprint, pass_checkpoint_stamps
 
 
 def test_what_was_found_is_not_computed_again(tmp_path: Path) -> None:
@@ -72,9 +72,9 @@ def test_stamps_change_with_any_file(tmp_path: Path) -> None:
     (tmp_path / "day=1").mkdir()
     file = tmp_path / "day=1" / "rows"
     file.write_bytes(b"a")
-    before = checkpoint_stamps(tmp_path)
+    before = pass_checkpoint_stamps(tmp_path)
     assert [(name, size) for name, size, _ in before] == [(str(Path("day=1", "rows")), 1)]
-    assert checkpoint_stamps(tmp_path) == before
+    assert pass_checkpoint_stamps(tmp_path) == before
     file.write_bytes(b"ab")
-    assert checkpoint_stamps(tmp_path) != before
-    assert checkpoint_stamps(file)[0][1] == 2
+    assert pass_checkpoint_stamps(tmp_path) != before
+    assert pass_checkpoint_stamps(file)[0][1] == 2

@@ -23,12 +23,12 @@ class PassCheckpoints:
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder, stamp = folder, folder / "work.json"
         expected = {"fingerprint": fingerprint, "o2pl": __version__}
-        self.other = folder.is_dir() and _read_checkpoint(stamp) != expected
+        self.other = folder.is_dir() and _read_pass_checkpoint(stamp) != expected
         if self.other:
             shutil.rmtree(folder)
         folder.mkdir(parents=True, exist_ok=True)
         if not stamp.exists():
-            _write_checkpoint(stamp, json.dumps(expected).encode())
+            _write_pass_checkpoint(stamp, json.dumps(expected).encode())
         self.before = len(list(folder.glob("*.npy")))
 
     def __call__(self, name: str, compute: Callable[[], Array]) -> Array:
@@ -54,26 +54,26 @@ class PassCheckpoints:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _read_checkpoint(path: Path) -> Any:
+def _read_pass_checkpoint(path: Path) -> Any:
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError):
         return None
 
 
-def _write_checkpoint(path: Path, content: bytes) -> None:
+def _write_pass_checkpoint(path: Path, content: bytes) -> None:
     partial = path.with_suffix(f".{os.getpid()}.partial")
     partial.write_bytes(content)
     os.replace(partial, path)
 
 
-def checkpoint_stamps(path: Path) -> list[tuple[str, int, int]]:
+def pass_checkpoint_stamps(path: Path) -> list[tuple[str, int, int]]:
     """Return name, size and modification time of a file, or of all files of a folder, to detect changes."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [(str(file.relative_to(path)), *_checkpoint_stamp(file)) for file in files if file.is_file()]
+    return [(str(file.relative_to(path)), *_pass_checkpoint_stamp(file)) for file in files if file.is_file()]
 
 
-def _checkpoint_stamp(file: Path) -> tuple[int, int]:
+def _pass_checkpoint_stamp(file: Path) -> tuple[int, int]:
     state = file.stat()
     return state.st_size, state.st_mtime_ns
 
@@ -82,11 +82,11 @@ def fingerprint(*values: Any) -> str:
     """Return a hash of the values that is the same in every process."""
     taken = hashlib.blake2b(digest_size=16)
     for value in values:
-        _take_into_checkpoint(taken, value)
+        _take_into_pass_checkpoint(taken, value)
     return taken.hexdigest()
 
 
-def _take_into_checkpoint(taken: Any, value: Any) -> None:
+def _take_into_pass_checkpoint(taken: Any, value: Any) -> None:
     if isinstance(value, np.ndarray) and value.dtype != object:
         taken.update(f"{value.dtype}{value.shape}".encode())
         taken.update(np.ascontiguousarray(value).data)
@@ -96,14 +96,14 @@ def _take_into_checkpoint(taken: Any, value: Any) -> None:
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             taken.update(field.name.encode())
-            _take_into_checkpoint(taken, getattr(value, field.name))
+            _take_into_pass_checkpoint(taken, getattr(value, field.name))
     elif isinstance(value, dict):
         for key, item in value.items():
-            _take_into_checkpoint(taken, str(key).encode())
-            _take_into_checkpoint(taken, item)
+            _take_into_pass_checkpoint(taken, str(key).encode())
+            _take_into_pass_checkpoint(taken, item)
     elif isinstance(value, list | tuple | np.ndarray):
         taken.update(b"[%d" % len(value))
         for item in value:
-            _take_into_checkpoint(taken, item)
+            _take_into_pass_checkpoint(taken, item)
     else:
-        _take_into_checkpoint(taken, repr(value).encode())
+        _take_into_pass_checkpoint(taken, repr(value).encode())

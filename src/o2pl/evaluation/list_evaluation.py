@@ -22,12 +22,12 @@ from o2pl.data.interactions import Interactions
 from o2pl.errors import InvalidInput
 from o2pl.evaluation.bounds import Kind
 from o2pl.evaluation.calibration import propensity_calibration
+from o2pl.evaluation.evaluated_logs import as_evaluated_log, numeric_evaluated_log
 from o2pl.evaluation.findings import said_within_finding
 from o2pl.evaluation.gains import ends_of_gains, gains_of_weights
 from o2pl.evaluation.intervals import check_interval_delta
-from o2pl.evaluation.judgement import DeployVerdict, Judgement, judge, judge_deploying, judged_without_conclusion
+from o2pl.evaluation.judgement import DeployVerdict, Judgement, judge, judged_without_conclusion, judgement_on_deploying
 from o2pl.evaluation.list_estimators import LIST_ESTIMATORS, list_estimates
-from o2pl.evaluation.logs import as_log, numeric_log
 from o2pl.evaluation.results import Valued
 from o2pl.evaluation.unusable import unusable_log
 from o2pl.learners.targets import Target, as_target
@@ -99,7 +99,7 @@ class ListEvaluation:
 
     def safe_to_deploy(self, tolerance: float = 0.0) -> DeployVerdict:
         """Return whether the lower bound of policy minus baseline, for whole lists, is above -tolerance."""
-        return judge_deploying(self._judged(tolerance), tolerance)
+        return judgement_on_deploying(self._judged(tolerance), tolerance)
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -128,9 +128,9 @@ class ListEvaluation:
 
     def figure(self) -> Any:
         """Draw the value of each slot and of the list, with confidence intervals."""
-        from o2pl.evaluation.figures import figure_of_lists
+        from o2pl.evaluation.evaluation_figures import evaluation_figure_of_lists
 
-        return figure_of_lists(self)
+        return evaluation_figure_of_lists(self)
 
 
 def evaluate_lists(
@@ -155,10 +155,10 @@ def evaluate_lists(
     for one in estimators:
         if one not in LIST_ESTIMATORS:
             raise InvalidInput(f"estimators: found {one!r}, expected some of {', '.join(LIST_ESTIMATORS)}")
-    whole = as_log(log, reward_range)
+    whole = as_evaluated_log(log, reward_range)
     given = whole.thinned()
-    starts = _list_starts(given)
-    rows = numeric_log(given)
+    starts = _list_evaluation_starts(given)
+    rows = numeric_evaluated_log(given)
     if at_any_time and rows.reward_range is None:
         raise InvalidInput("reward_range: found None, expected the lowest and highest possible reward, for at_any_time")
     columns = _ListColumns(rows, starts)
@@ -179,13 +179,13 @@ def evaluate_lists(
     return ListEvaluation(
         target.name, tuple(one.valued for one in values[:-1]), values[-1].valued, tuple(others),
         tuple(one.valued for one in gaps), name, delta, at_any_time, len(starts), effective,
-        (*_uneven_lists(whole, len(given)), *_list_warnings(columns, own, effective)),
+        (*_list_evaluation_uneven(whole, len(given)), *_list_evaluation_warnings(columns, own, effective)),
         unusable_log(rows, propensity_calibration(rows)), (gaps or values)[-1].kind, (gaps or values)[-1].unsupported,
         list_estimates(rows, starts, target, estimators, delta) if estimators else (),
     )  # fmt: skip
 
 
-def _list_starts(log: Interactions) -> Ints:
+def _list_evaluation_starts(log: Interactions) -> Ints:
     """Return the first row of each list."""
     slots = log.slots
     if slots is None:
@@ -253,7 +253,9 @@ class _Found(NamedTuple):
     unsupported: float
 
 
-def _list_warnings(columns: _ListColumns, weights: Sequence[Floats], effective: Sequence[float]) -> tuple[str, ...]:
+def _list_evaluation_warnings(
+    columns: _ListColumns, weights: Sequence[Floats], effective: Sequence[float]
+) -> tuple[str, ...]:
     found = []
     for k, name in enumerate(columns.names):
         if effective[k] < _FEW:
@@ -272,7 +274,7 @@ def _list_warnings(columns: _ListColumns, weights: Sequence[Floats], effective: 
     return tuple(found)
 
 
-def _uneven_lists(log: Interactions, rows: int) -> list[str]:
+def _list_evaluation_uneven(log: Interactions, rows: int) -> list[str]:
     if log.row_weights is None:
         return []
     return [

@@ -11,7 +11,7 @@ import o2pl
 from o2pl import Interactions, InvalidInput, evaluate
 from o2pl.data.contexts import ActionSets
 from o2pl.data.frames import Frame, FrameColumn
-from o2pl.evaluation.control import with_control
+from o2pl.evaluation.control_group import with_control_group
 
 P, Q = 0.1, np.array([0.2, 0.2, 0.6])
 
@@ -74,7 +74,7 @@ def test_another_policy_against_the_control_group() -> None:
     played = evaluate(log, third[np.arange(8000), log.actions], control=member)
     assert played.difference is not None
     assert played.difference.low < 0.1 < played.difference.high
-    arms = with_control(log, [third], member)
+    arms = with_control_group(log, [third], member)
     assert arms.log.n_actions == 4
     assert arms.log.action_names[-1] == "control"
     share = member.mean()
@@ -97,7 +97,7 @@ def test_a_column_of_the_contexts_is_no_context() -> None:
     frame = log.changed(contexts=Frame({name: FrameColumn("number", one) for name, one in columns.items()}, 1000))
     found = evaluate(frame, baseline="control")
     assert found.difference is not None
-    assert list(with_control(frame, ["logged"]).log.contexts.columns) == ["x"]
+    assert list(with_control_group(frame, ["logged"]).log.contexts.columns) == ["x"]
     only = log.changed(contexts=Frame({"group": FrameColumn("number", member.astype(float))}, 1000))
     assert evaluate(only, baseline="control", control="group").difference is not None
 

@@ -68,7 +68,9 @@ class Pace:
         if self.rate is None:
             return ""
         left = self.missing - self.done
-        return progress_speed(self.rate) + (f", about {progress_duration(left / self.rate)} left" if left else "")
+        return run_progress_speed(self.rate) + (
+            f", about {run_progress_duration(left / self.rate)} left" if left else ""
+        )
 
 
 class Plain(Silent):
@@ -80,7 +82,7 @@ class Plain(Silent):
     def begin(self, name: str, missing: int, finished: int) -> None:
         self.name, self.pace = name, Pace(missing)
         self.spoke = time.monotonic()
-        self.write(progress_opening(name, missing, finished))
+        self.write(run_progress_opening(name, missing, finished))
 
     def say(self, line: str) -> None:
         self.write(line)
@@ -89,7 +91,7 @@ class Plain(Silent):
         now = time.monotonic()
         self.pace.ended(now)
         if isinstance(outcome, Failed):
-            self.write(progress_failure(unit, outcome))
+            self.write(run_progress_failure(unit, outcome))
         if now - self.spoke >= self.every or self.pace.done == self.pace.missing:
             self.spoke = now
             said = [f"{self.name}: {self.pace.done} of {self.pace.missing} units done", self.pace.text]
@@ -113,7 +115,7 @@ class ProgressBar(Silent):
         )
 
     def begin(self, name: str, missing: int, finished: int) -> None:
-        self.bar.console.print(progress_opening(name, missing, finished), highlight=False, markup=False)
+        self.bar.console.print(run_progress_opening(name, missing, finished), highlight=False, markup=False)
         self.pace = Pace(missing)
         self.task = self.bar.add_task(name, total=missing, pace=self.pace)
 
@@ -123,7 +125,7 @@ class ProgressBar(Silent):
     def ended(self, unit: Unit, outcome: Outcome) -> None:
         self.pace.ended(time.monotonic())
         if isinstance(outcome, Failed):
-            self.bar.console.print(progress_failure(unit, outcome), style="red", highlight=False, markup=False)
+            self.bar.console.print(run_progress_failure(unit, outcome), style="red", highlight=False, markup=False)
         self.bar.advance(self.task)
 
     def __enter__(self) -> Self:
@@ -134,21 +136,21 @@ class ProgressBar(Silent):
         self.bar.stop()
 
 
-def progress_opening(name: str, missing: int, finished: int) -> str:
+def run_progress_opening(name: str, missing: int, finished: int) -> str:
     before = f", {finished} done before" if finished else ""
     return f"{name}: {missing} unit{'' if missing == 1 else 's'} to compute{before}"
 
 
-def progress_failure(unit: Unit, outcome: Failed) -> str:
+def run_progress_failure(unit: Unit, outcome: Failed) -> str:
     return f"failed: {unit.id} ({unit.learner['name']} on {unit.world['name']}, seed {unit.seed}): {outcome.reason}"
 
 
-def progress_speed(rate: float) -> str:
+def run_progress_speed(rate: float) -> str:
     """Format units per second, or per minute if that is easier to read."""
     return f"{rate:.1f} units/s" if rate >= 1 else f"{60 * rate:.1f} units/min"
 
 
-def progress_duration(seconds: float) -> str:
+def run_progress_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -12,7 +12,7 @@ from scipy import stats
 
 import o2pl
 from o2pl import Bandit, Offer
-from o2pl.engine.lists import list_propensities, list_rewards
+from o2pl.engine.list_decisions import list_decision_propensities, list_decision_rewards
 
 LEVELS = np.array([0.0, -0.8, -1.6])  # of the slots, on the log-odds
 
@@ -133,5 +133,5 @@ def test_a_list_goes_on_from_its_log() -> None:
 
 
 def test_helpers() -> None:
-    assert list_rewards(0.5, 2) == [0.5, 0.5]
-    assert list_propensities((0.5, 0.25), 2) == [0.5, 0.25]
+    assert list_decision_rewards(0.5, 2) == [0.5, 0.5]
+    assert list_decision_propensities((0.5, 0.25), 2) == [0.5, 0.25]

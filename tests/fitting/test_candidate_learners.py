@@ -9,12 +9,12 @@ import pytest
 
 import o2pl
 from o2pl.errors import InvalidInput
-from o2pl.fitting.candidates import (
+from o2pl.fitting.candidate_learners import (
     Candidate,
     candidates_for,
-    guessed_candidate_range,
-    named_candidates,
-    some_candidates,
+    guessed_range_for_candidate_learners,
+    named_candidate_learners,
+    some_candidate_learners,
 )
 
 RNG = np.random.default_rng(0)
@@ -94,28 +94,28 @@ def test_candidates_are_new_each_time_and_know_range_actions_and_seed() -> None:
 
 def test_some_are_picked_by_the_beginnings_of_their_names() -> None:
     every = candidates_for(log(RNG.normal(size=(N, 3))), (0, 1))
-    assert [one.name for one in some_candidates(every, ["bandit linear"])] == [
+    assert [one.name for one in some_candidate_learners(every, ["bandit linear"])] == [
         "bandit linear competing",
         "bandit linear independent",
     ]
     with pytest.raises(InvalidInput, match=r"found 'bandti'.*did you mean 'bandit'"):
-        some_candidates(every, ["bandti"])
+        some_candidate_learners(every, ["bandti"])
 
 
 def test_learners_of_ones_own_are_called_by_their_settings() -> None:
-    assert [one.name for one in named_candidates([o2pl.Bandit(2), o2pl.O2PL(penalty=3.0)])] == [
+    assert [one.name for one in named_candidate_learners([o2pl.Bandit(2), o2pl.O2PL(penalty=3.0)])] == [
         "Bandit(n_actions=2)",
         "O2PL(penalty=3.0)",
     ]
     mine = Candidate("mine", o2pl.Bandit())
-    assert named_candidates([mine]) == (mine,)
+    assert named_candidate_learners([mine]) == (mine,)
     with pytest.raises(InvalidInput, match="without duplicates"):
-        named_candidates([o2pl.Bandit(), o2pl.Bandit()])
+        named_candidate_learners([o2pl.Bandit(), o2pl.Bandit()])
     with pytest.raises(InvalidInput, match="found str, expected learners"):
-        named_candidates(["bandit"])
+        named_candidate_learners(["bandit"])
 
 
 def test_the_range_of_rewards_is_guessed() -> None:
-    assert guessed_candidate_range([0.0, 0.5]) == (0, 1)
-    assert guessed_candidate_range([-1.0, 3.0]) == (-1, 3)
-    assert guessed_candidate_range([5.0, 5.0]) == (5, 6)
+    assert guessed_range_for_candidate_learners([0.0, 0.5]) == (0, 1)
+    assert guessed_range_for_candidate_learners([-1.0, 3.0]) == (-1, 3)
+    assert guessed_range_for_candidate_learners([5.0, 5.0]) == (5, 6)

@@ -13,7 +13,9 @@ from o2pl.encode import Encoder
 from o2pl.errors import InvalidInput
 
 
-def decide_offer(decide: Callable[[Any], Decision], encoder: Encoder, offer: Offer, slots: int | None) -> Decision:
+def list_decision_for_offer(
+    decide: Callable[[Any], Decision], encoder: Encoder, offer: Offer, slots: int | None
+) -> Decision:
     """Decide among the items of an offer. decide: decides on one action set.
 
     Each slot draws among the remaining items, so the propensity of a list is the product of its slots' propensities.
@@ -36,7 +38,7 @@ def _named_list_decision(decision: Decision, offer: Offer) -> Decision:
     return made
 
 
-def list_rewards(rewards: Any, slots: int) -> list[float]:
+def list_decision_rewards(rewards: Any, slots: int) -> list[float]:
     """Return one reward per slot. A single reward for the list is used for each slot."""
     if np.ndim(rewards) == 0:
         return [rewards] * slots
@@ -45,7 +47,7 @@ def list_rewards(rewards: Any, slots: int) -> list[float]:
     return [float(reward) for reward in rewards]
 
 
-def list_propensities(propensities: Any, slots: int) -> list[float]:
+def list_decision_propensities(propensities: Any, slots: int) -> list[float]:
     if np.ndim(propensities) == 0 or len(propensities) != slots:
         found = f"{propensities!r}" if np.ndim(propensities) == 0 else f"{len(propensities)}"
         raise InvalidInput(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from o2pl.data.contexts import SparseRows, as_contexts, is_sparse
+from o2pl.data.contexts import SparseRows, are_sparse_contexts, as_contexts
 from o2pl.data.interactions import Interactions, interactions_in
 from o2pl.data.kinds import OFFER, ROW
 from o2pl.encode import Encoder, Schema
@@ -19,7 +19,7 @@ _BITS = 18
 _COMMON, _SHARED = 48, 16  # features of dictionaries with their own columns, and shared columns for the others
 
 
-def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
+def as_evaluated_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
     """Return the log from `Interactions`, a learner (its own log), a `Log`, or a tuple of four columns.
 
     A `reward_range` replaces that of the log; rewards outside it are an error.
@@ -29,7 +29,8 @@ def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
         found = Interactions(*log)
     if found is None:
         raise InvalidInput(
-            f"log: found {_said_of_log(log)}, expected Interactions (from read_log, for example), a learner, a Log,"
+            f"log: found {_said_of_evaluated_log(log)}, expected Interactions (from read_log, for example), a"
+            " learner, a Log,"
             " or a tuple of four columns: contexts, actions, rewards, propensities"
         )
     if not len(found):
@@ -39,7 +40,7 @@ def as_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
     return found
 
 
-def numeric_log(log: Interactions) -> Interactions:
+def numeric_evaluated_log(log: Interactions) -> Interactions:
     """Return the log with contexts encoded as numeric rows, for reward models and tests. Policies use raw contexts."""
     if log.form == "frame":
         schema = Schema.learn(log.contexts)
@@ -49,13 +50,13 @@ def numeric_log(log: Interactions) -> Interactions:
         hashed = None if log.kind == OFFER else (_BITS, False, ())
         encoder = Encoder(log.kind, items=log.kind != ROW, hashed=hashed)
         rows = as_contexts(encoder.encode(log.contexts))
-    if is_sparse(rows.own):
-        return log.changed(contexts=rows.with_features(common_features_of_log(rows.own)))
+    if are_sparse_contexts(rows.own):
+        return log.changed(contexts=rows.with_features(common_features_of_evaluated_log(rows.own)))
     plain = rows.items is None or rows.shared is None
     return log if plain else log.changed(contexts=rows.with_features(rows.inputs))
 
 
-def common_features_of_log(rows: SparseRows) -> Floats:
+def common_features_of_evaluated_log(rows: SparseRows) -> Floats:
     """Return the most common features of sparse rows as columns. All others share some columns, by index.
 
     [n, at most `_COMMON + _SHARED`]
@@ -73,7 +74,7 @@ def common_features_of_log(rows: SparseRows) -> Floats:
     return out
 
 
-def _said_of_log(log: Any) -> str:
+def _said_of_evaluated_log(log: Any) -> str:
     if isinstance(log, str):
         return f"the text {log!r}"
     kind = f"a {type(log).__name__}"

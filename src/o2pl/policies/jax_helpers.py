@@ -25,7 +25,7 @@ def jax_module(purpose: str = "learning a neural policy") -> Any:
     return jax
 
 
-def in_double() -> Any:
+def jax_in_double() -> Any:
     """Return a context in which JAX uses float64 in this thread."""
     jax = jax_module()
     if hasattr(jax, "enable_x64"):
@@ -33,12 +33,12 @@ def in_double() -> Any:
     return jax.experimental.enable_x64()
 
 
-def padded(rows: int, least: int = _LEAST) -> int:
+def jax_padded(rows: int, least: int = _LEAST) -> int:
     """Return the next power of two."""
     return max(least, 1 << max(rows - 1, 0).bit_length())
 
 
-def grown(array: Floats, rows: int) -> Floats:
+def jax_grown(array: Floats, rows: int) -> Floats:
     """Return the array padded with zero rows."""
     if len(array) == rows:
         return array
@@ -48,7 +48,7 @@ def grown(array: Floats, rows: int) -> Floats:
 
 
 @lru_cache
-def _programs(policy: Any) -> tuple[Any, Any]:
+def _jax_programs(policy: Any) -> tuple[Any, Any]:
     jax = jax_module()
 
     def pull(params: Any, x: Any, cotangent: Any) -> Any:
@@ -57,46 +57,46 @@ def _programs(policy: Any) -> tuple[Any, Any]:
     return jax.jit(policy.apply), jax.jit(pull)
 
 
-def pulled_back(policy: Any, params: Floats, x: Floats) -> tuple[Floats, Pullback]:
+def jax_pulled_back(policy: Any, params: Floats, x: Floats) -> tuple[Floats, Pullback]:
     """Return the scores of rows x in their precision, and their pullback by JAX."""
-    score, pull = _programs(policy)
+    score, pull = _jax_programs(policy)
     rows, dtype = len(x), x.dtype if x.dtype == np.float64 else np.dtype(np.float32)
-    theta, x = params.astype(dtype), grown(x.astype(dtype, copy=False), padded(len(x)))
-    with in_double():
+    theta, x = params.astype(dtype), jax_grown(x.astype(dtype, copy=False), jax_padded(len(x)))
+    with jax_in_double():
         scores = np.asarray(score(theta, x))
 
     def pullback(cotangent: Floats) -> Floats:
-        with in_double():
-            return np.asarray(pull(theta, x, grown(np.asarray(cotangent, dtype), len(x))), np.float64)
+        with jax_in_double():
+            return np.asarray(pull(theta, x, jax_grown(np.asarray(cotangent, dtype), len(x))), np.float64)
 
     return scores[:rows], pullback
 
 
 @lru_cache
-def _alone(policy: Any) -> Any:
+def _jax_alone(policy: Any) -> Any:
     jax = jax_module()
     return jax.jit(lambda params, x: jax.lax.map(lambda row: policy.apply(params, row[None])[0], x))
 
 
-def scored_alone(policy: Any, params: Floats, x: Floats) -> Floats:
+def jax_scored_alone(policy: Any, params: Floats, x: Floats) -> Floats:
     """Return scores in double precision, row by row: a row's result does not depend on other rows."""
-    with in_double():
-        scores = _alone(policy)(params, grown(x.astype(np.float64), padded(len(x), 1)))
+    with jax_in_double():
+        scores = _jax_alone(policy)(params, jax_grown(x.astype(np.float64), jax_padded(len(x), 1)))
     return np.asarray(scores, np.float64)[: len(x)]
 
 
-def sloped(policy: Any, params: Floats, x: Floats, outputs: Floats) -> Floats:
+def jax_slopes(policy: Any, params: Floats, x: Floats, outputs: Floats) -> Floats:
     """Return the gradient of outputs · scores by the inputs of each row, in double precision. [n, d]"""
     jax = jax_module()
-    with in_double():
+    with jax_in_double():
         slopes = jax.grad(lambda rows: (policy.apply(params, rows).reshape(len(x), -1) @ outputs).sum())(x)
         return np.asarray(slopes, np.float64)
 
 
-def unravelled(tree: Any) -> tuple[Floats, Callable[[Any], Any]]:
+def jax_unravelled(tree: Any) -> tuple[Floats, Callable[[Any], Any]]:
     """Return the flat vector of a tree of arrays, and the function that restores the tree."""
     jax = jax_module()
-    with in_double():
+    with jax_in_double():
         leaves, form = jax.tree_util.tree_flatten(tree)
         arrays = [np.asarray(leaf, np.float64) for leaf in leaves]
     shapes = [array.shape for array in arrays]

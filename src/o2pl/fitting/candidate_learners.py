@@ -44,14 +44,14 @@ def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) 
     """Return the candidates: `Bandit`, its members one by one, and `O2PL` with several classes, penalties and L2."""
     known: dict[str, Any] = {"reward_range": reward_range, "random_state": seed}
     if log.continuous:
-        return _gaussian_candidates(log, known)
-    kinds = _candidate_kinds(log)
+        return _gaussian_candidate_learners(log, known)
+    kinds = _candidate_learner_kinds(log)
     if kinds[0] not in ("actionwise", "items", "hashed actionwise"):
         known["n_actions"] = log.n_actions
     found: list[Candidate] = []
-    wide = _candidate_width(log) > _WIDE
+    wide = _candidate_learner_width(log) > _WIDE
     for kind in kinds:
-        found += _BANDITS[kind](known) if kind != "dense" or not wide else _wide_candidates(known)
+        found += _BANDITS[kind](known) if kind != "dense" or not wide else _wide_candidate_learners(known)
     classes = [name for kind in kinds for name in _CLASSES[kind] if name != "quadratic" or not wide]
     for policy, penalty, l2 in product(classes, _PENALTIES, _L2):
         name = f"o2pl {policy} λ={penalty:g} l2={l2:g}"
@@ -62,7 +62,7 @@ def candidates_for(log: Interactions, reward_range: RewardRange, seed: int = 0) 
 _OF_ITEMS = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionwise"}
 
 
-def _candidate_kinds(log: Interactions) -> list[str]:
+def _candidate_learner_kinds(log: Interactions) -> list[str]:
     """Return the policy classes that support these contexts."""
     if log.kind in _OF_ITEMS:
         return [_OF_ITEMS[log.kind]]
@@ -76,7 +76,7 @@ def _candidate_kinds(log: Interactions) -> list[str]:
     return ["dense", "hashed"] if many or not whole else ["dense"]
 
 
-def _candidate_width(log: Interactions) -> int:
+def _candidate_learner_width(log: Interactions) -> int:
     """Return the number of columns if contexts are encoded as numeric rows."""
     if log.form == "frame":
         return Schema.learn(log.contexts[:_FIRST]).width
@@ -94,29 +94,29 @@ _CLASSES = {  # policy classes of O2PL
 }
 
 
-def _dense_candidates(known: dict[str, Any]) -> list[Candidate]:
+def _dense_candidate_learners(known: dict[str, Any]) -> list[Candidate]:
     found = [Candidate("bandit", Bandit(**known))]
     for name, features, l2 in (("linear", LINEAR, 3.0), ("quadratic", QUADRATIC, 10.0)):
-        found += _member_candidates(name, features, l2, known)
+        found += _member_candidate_learners(name, features, l2, known)
     return found
 
 
-def _wide_candidates(known: dict[str, Any]) -> list[Candidate]:
+def _wide_candidate_learners(known: dict[str, Any]) -> list[Candidate]:
     """Return the candidates for many columns: no product features."""
     return [
         Candidate("bandit linear", Bandit(policy="linear", **known)),
-        *_member_candidates("linear", LINEAR, 3.0, known),
+        *_member_candidate_learners("linear", LINEAR, 3.0, known),
     ]
 
 
-def _hashed_candidates(known: dict[str, Any]) -> list[Candidate]:
+def _hashed_candidate_learners(known: dict[str, Any]) -> list[Candidate]:
     return [
         Candidate("bandit hashed", Bandit(policy="hashed", **known)),
-        *_member_candidates("hashed", Hashed(), 3.0, known),
+        *_member_candidate_learners("hashed", Hashed(), 3.0, known),
     ]
 
 
-def _member_candidates(name: str, features: Any, l2: float, known: dict[str, Any]) -> list[Candidate]:
+def _member_candidate_learners(name: str, features: Any, l2: float, known: dict[str, Any]) -> list[Candidate]:
     """Return the members of `Bandit` as single candidates."""
     competing = Member(features, objective=Outcome(True))
     independent = Member(features, objective=Outcome(False, l2))
@@ -126,7 +126,7 @@ def _member_candidates(name: str, features: Any, l2: float, known: dict[str, Any
     ]
 
 
-def _set_candidates(name: str, features: Any, known: dict[str, Any]) -> list[Candidate]:
+def _set_candidate_learners(name: str, features: Any, known: dict[str, Any]) -> list[Candidate]:
     strict = Member(features, ActionWise(), objective=Outcome(False, 10.0))
     return [
         Candidate(f"bandit {name}", Bandit(policy=name, **known)),
@@ -135,15 +135,15 @@ def _set_candidates(name: str, features: Any, known: dict[str, Any]) -> list[Can
 
 
 _BANDITS: dict[str, Callable[[dict[str, Any]], list[Candidate]]] = {
-    "dense": _dense_candidates,
-    "hashed": _hashed_candidates,
-    "actionwise": lambda known: _set_candidates("actionwise", Standardise(), known),
-    "items": lambda known: _set_candidates("items", UserItems(), known),
-    "hashed actionwise": lambda known: _set_candidates("hashed actionwise", Hashed(), known),
+    "dense": _dense_candidate_learners,
+    "hashed": _hashed_candidate_learners,
+    "actionwise": lambda known: _set_candidate_learners("actionwise", Standardise(), known),
+    "items": lambda known: _set_candidate_learners("items", UserItems(), known),
+    "hashed actionwise": lambda known: _set_candidate_learners("hashed actionwise", Hashed(), known),
 }
 
 
-def _gaussian_candidates(log: Interactions, known: dict[str, Any]) -> tuple[Candidate, ...]:
+def _gaussian_candidate_learners(log: Interactions, known: dict[str, Any]) -> tuple[Candidate, ...]:
     """Return Gaussian candidates around the mean of the logged actions, with their width or half of it."""
     centre, spread = log.action_scale
     found = []
@@ -153,7 +153,7 @@ def _gaussian_candidates(log: Interactions, known: dict[str, Any]) -> tuple[Cand
     return tuple(found)
 
 
-def some_candidates(candidates: Sequence[Candidate], beginnings: Sequence[str]) -> tuple[Candidate, ...]:
+def some_candidate_learners(candidates: Sequence[Candidate], beginnings: Sequence[str]) -> tuple[Candidate, ...]:
     """Return the candidates whose names start with one of these prefixes."""
     names = [candidate.name for candidate in candidates]
     for beginning in beginnings:
@@ -164,7 +164,7 @@ def some_candidates(candidates: Sequence[Candidate], beginnings: Sequence[str]) 
     return tuple(one for one in candidates if one.name.startswith(tuple(beginnings)))
 
 
-def named_candidates(learners: Sequence[Any]) -> tuple[Candidate, ...]:
+def named_candidate_learners(learners: Sequence[Any]) -> tuple[Candidate, ...]:
     """Return candidates from user-supplied learners, named by their settings."""
     found = []
     for learner in learners:
@@ -180,7 +180,7 @@ def named_candidates(learners: Sequence[Any]) -> tuple[Candidate, ...]:
     return tuple(found)
 
 
-def guessed_candidate_range(rewards: Any) -> RewardRange:
+def guessed_range_for_candidate_learners(rewards: Any) -> RewardRange:
     """Return 0 to 1 if all rewards are within, else the observed range."""
     low, high = float(np.min(rewards)), float(np.max(rewards))
     return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1)

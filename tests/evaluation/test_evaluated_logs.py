@@ -14,7 +14,7 @@ import o2pl
 from o2pl import InvalidInput
 from o2pl.data.contexts import SparseRows
 from o2pl.evaluation.evaluate import evaluate
-from o2pl.evaluation.logs import as_log, common_features_of_log, numeric_log
+from o2pl.evaluation.evaluated_logs import as_evaluated_log, common_features_of_evaluated_log, numeric_evaluated_log
 
 
 def test_four_columns_and_their_range() -> None:
@@ -24,15 +24,15 @@ def test_four_columns_and_their_range() -> None:
         one = evaluate(columns, policy, baseline="logged", at_any_time=True, reward_range=(0, 1))
         assert one.estimates == whole.estimates
         assert one.difference == whole.difference
-    assert as_log(tuple(log)).reward_range is None
+    assert as_evaluated_log(tuple(log)).reward_range is None
     with pytest.raises(InvalidInput, match=r"propensity, row 0: found 0\.0"):
         evaluate((log.contexts, log.actions, log.rewards, np.zeros(200)), policy)
 
 
 def test_a_stated_range_takes_the_place_of_the_logs_own() -> None:
     log = log_of(200)
-    assert as_log(log) is as_log(log, (0, 1)) is log
-    assert as_log(log, (-1, 2)).reward_range == (-1, 2)
+    assert as_evaluated_log(log) is as_evaluated_log(log, (0, 1)) is log
+    assert as_evaluated_log(log, (-1, 2)).reward_range == (-1, 2)
     wide, narrow = (evaluate(log, policy, at_any_time=True, reward_range=ends) for ends in ((-1, 2), (0, 1)))
     assert wide.interval[1] - wide.interval[0] > narrow.interval[1] - narrow.interval[0]
     with pytest.raises(InvalidInput, match=r"reward, row \d+: found 1.0, expected a number in \[0, 0.5\]"):
@@ -93,14 +93,14 @@ def test_action_sets_of_dictionaries() -> None:
 
 def test_sparse_rows_as_few_columns() -> None:
     few = SparseRows(np.array([7, 9, 7], np.int32), np.array([1, 2, 3], np.float32), np.array([0, 2, 3]), 64)
-    np.testing.assert_array_equal(common_features_of_log(few), [[1, 2], [3, 0]])  # the commonest first
+    np.testing.assert_array_equal(common_features_of_evaluated_log(few), [[1, 2], [3, 0]])  # the commonest first
     indices = np.r_[np.arange(1000), np.arange(10)].astype(np.int32)
     many = SparseRows(indices, np.ones(1010, np.float32), np.arange(0, 1011, 10), 1024)
-    dense = common_features_of_log(many)
+    dense = common_features_of_evaluated_log(many)
     assert dense.shape == (101, 64)
     assert dense.sum() == 1010  # nothing is lost
     np.testing.assert_array_equal(dense[100, :10], np.ones(10))
     empty = SparseRows(np.empty(0, np.int32), np.empty(0, np.float32), np.zeros(3, np.int64), 64)
-    assert common_features_of_log(empty).shape == (2, 1)
+    assert common_features_of_evaluated_log(empty).shape == (2, 1)
     log = o2pl.Interactions(np.ones((2, 1)), [0, 1], [0, 1], [0.5, 0.5])
-    assert numeric_log(log) is log
+    assert numeric_evaluated_log(log) is log
