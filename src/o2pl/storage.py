@@ -46,7 +46,7 @@ class MissingFile(UnreadableFile, FileNotFoundError):
 _STAMP = {"format": FORMAT, "version": VERSION, "o2pl": __version__}
 
 
-def write_storage(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+def write_storage(path: str | os.PathLike[str], header: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
     """Write a temporary file and rename it: after a crash, the old or the new file exists, never a partial one."""
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
@@ -57,7 +57,7 @@ def write_storage(path: str | os.PathLike[str], header: Mapping[str, Any], array
         partial.unlink(missing_ok=True)
 
 
-def packed_storage(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+def packed_storage(header: Mapping[str, object], arrays: Mapping[str, Array]) -> bytes:
     """Return the content of the file that `write_storage` writes, as compressed bytes."""
     held = io.BytesIO()
     _storage_archive(held, header, arrays, zipfile.ZIP_DEFLATED)
@@ -172,7 +172,7 @@ def storable(cls: type) -> type:
     return cls
 
 
-def encode_for_storage(value: Any) -> Any:
+def encode_for_storage(value: object) -> Any:
     """Encode settings as JSON: plain values, sequences, arrays and storable dataclasses."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
@@ -224,7 +224,7 @@ def _imported_from_storage(where: str) -> FunctionType:
     return found
 
 
-def decode_from_storage(value: Any) -> Any:
+def decode_from_storage(value: object) -> Any:
     if not isinstance(value, dict):
         return value
     if "array" in value:

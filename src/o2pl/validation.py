@@ -17,7 +17,7 @@ _SOME_ROWS = 20  # with this many rows, it is no chance that an action never occ
 _AT_A_TIME = 2**14  # rows per block, to keep temporary arrays small
 
 
-def check_reward_range(reward_range: Any) -> RewardRange:
+def check_reward_range(reward_range: object) -> RewardRange:
     return check_pair("reward_range", reward_range, "lowest", "highest")
 
 
@@ -53,13 +53,13 @@ def _is_text(given: Array) -> bool:
     return given.dtype.kind in "US" or (given.dtype == object and given.size > 0 and isinstance(given.flat[0], str))
 
 
-def _has_words(values: Any) -> bool:
+def _has_words(values: object) -> bool:
     if isinstance(values, str):
         return True
     return isinstance(values, list | tuple | np.ndarray) and len(values) > 0 and any(map(_has_words, values[:20]))
 
 
-def check_contexts(contexts: Any, width: int | None = None) -> Floats:
+def check_contexts(contexts: object, width: int | None = None) -> Floats:
     """Return contexts as float32 [n, d]; every entry must be finite."""
     rows = _numbers("contexts", contexts, np.float32)
     if rows.ndim == 3 and len(rows) == 1:
@@ -73,7 +73,7 @@ def check_contexts(contexts: Any, width: int | None = None) -> Floats:
     return rows
 
 
-def check_context(context: Any, width: int | None = None) -> Floats:
+def check_context(context: object, width: int | None = None) -> Floats:
     """Return one context as float32 [d]; every entry must be finite."""
     row = _numbers("context", context, np.float32)
     if row.ndim != 1 or row.size == 0 or (width is not None and row.size != width):
@@ -92,7 +92,7 @@ def _check_finite(name: str, rows: Floats, given: Any) -> None:
     )
 
 
-def check_rewards(rewards: Any, reward_range: RewardRange) -> Floats:
+def check_rewards(rewards: object, reward_range: RewardRange) -> Floats:
     low, high = reward_range
     values = check_column("reward", rewards, np.float64)
     if not (
@@ -109,20 +109,20 @@ def check_rewards(rewards: Any, reward_range: RewardRange) -> Floats:
     return values
 
 
-def check_propensities(propensities: Any, density: bool = False) -> Floats:
+def check_propensities(propensities: object, density: bool = False) -> Floats:
     values = check_column("propensity", propensities, np.float64)
     fine = (values > 0) & (np.isfinite(values) if density else values <= 1)
     _check_rows("propensity", values, fine, "a finite density > 0" if density else "a probability in (0, 1]")
     return values
 
 
-def check_row_weights(weights: Any) -> Floats:
+def check_row_weights(weights: object) -> Floats:
     values = check_column("row_weights", weights, np.float64)
     _check_rows("row_weights", values, (values > 0) & np.isfinite(values), "a finite number > 0")
     return values
 
 
-def check_least_propensity(propensities: Any) -> None:
+def check_least_propensity(propensities: object) -> None:
     """Reject probabilities that are too small for an action that was actually drawn."""
     values = check_column("propensity", propensities, np.float64)
     small = (values > 0) & (values < LEAST_PROPENSITY)
@@ -166,13 +166,13 @@ def check_counted_from_zero(actions: Ints) -> None:
         )
 
 
-def check_continuous_actions(actions: Any) -> Floats:
+def check_continuous_actions(actions: object) -> Floats:
     values = check_column("action", actions, np.float64)
     _check_rows("action", values, np.isfinite(values), "a finite number")
     return values
 
 
-def check_loggers(loggers: Any, names: tuple[str, ...] = ()) -> tuple[Ints, tuple[str, ...]]:
+def check_loggers(loggers: object, names: tuple[str, ...] = ()) -> tuple[Ints, tuple[str, ...]]:
     """Return the logger of each row as an integer [n], and the names. Without names, the values are the names."""
     given = check_column("logger", loggers)
     if names:
@@ -184,7 +184,7 @@ def check_loggers(loggers: Any, names: tuple[str, ...] = ()) -> tuple[Ints, tupl
     return numbers, tuple(str(name) for name in found)
 
 
-def check_by_logger(given: Any, propensities: Floats, loggers: Ints | None, n_loggers: int, density: bool) -> Floats:
+def check_by_logger(given: object, propensities: Floats, loggers: Ints | None, n_loggers: int, density: bool) -> Floats:
     """Check the propensities under each of J loggers, [n, J]. The column of the row's logger equals its propensity."""
     if loggers is None:
         raise InvalidInput("by_logger: found without `loggers`, expected also `loggers`, the logger of each row")
@@ -214,7 +214,7 @@ def check_lengths(**columns: Any) -> None:
         raise InvalidInput(f"columns differ in length: {lengths}")
 
 
-def check_column(name: str, values: Any, dtype: Any = None) -> Array:
+def check_column(name: str, values: object, dtype: object = None) -> Array:
     """Return a one-dimensional array, one value per row."""
     vector = _numbers(name, values, dtype)
     if vector.ndim != 1:
@@ -228,13 +228,13 @@ def _check_rows(name: str, values: Array, fine: Array, expected: str) -> None:
         raise InvalidInput(f"{name}, row {row}: found {values[row]}, expected {expected}")
 
 
-def check_reward(reward: Any, reward_range: RewardRange) -> None:
+def check_reward(reward: object, reward_range: RewardRange) -> None:
     low, high = reward_range
     if not (isinstance(reward, float | int | np.number) and low <= reward <= high):
         check_rewards([reward], reward_range)
 
 
-def check_count(name: str, value: Any) -> int:
+def check_count(name: str, value: object) -> int:
     if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):
         raise InvalidInput(f"{name}: found {value!r}, expected an integer from 1")
     return int(value)

@@ -39,21 +39,27 @@ class CobaLearner:
         """The parameters that coba shows."""
         return {"family": f"o2pl.{self._name}", **self._settings}
 
-    def predict(self, context: Any, actions: Sequence[Any]) -> tuple[Any, float, dict[str, Any]]:
+    def predict(self, context: object, actions: Sequence[object]) -> tuple[Any, float, dict[str, Any]]:
         """Return an action, its probability, and keyword arguments for `learn`."""
         page, numbers = self._page(context, actions)
         decision = self._learner.act(page)
         place = numbers.index(decision.action)
         return actions[place], float(decision.propensity), {"page": page, "number": decision.action}
 
-    def score(self, context: Any, actions: Sequence[Any], action: Any) -> float:
+    def score(self, context: object, actions: Sequence[object], action: object) -> float:
         """Return the probability of an action."""
         page, numbers = self._page(context, actions)
         probabilities = self._learner.predict_proba([page]).reshape(-1)
         return float(probabilities[numbers[list(actions).index(action)]])
 
     def learn(
-        self, context: Any, action: Any, reward: float, probability: float | None, page: Any = None, number: Any = None
+        self,
+        context: object,
+        action: object,
+        reward: float,
+        probability: float | None,
+        page: object = None,
+        number: object = None,
     ) -> None:
         """Learn from a decision, ours or a logger's, with its probability."""
         if probability is None:
@@ -66,7 +72,7 @@ class CobaLearner:
         earned = earned if ends is None else min(max(earned, ends[0]), ends[1])
         self._learner.update(page, number, earned, float(probability))
 
-    def _page(self, context: Any, actions: Sequence[Any]) -> tuple[Any, list[int]]:
+    def _page(self, context: object, actions: Sequence[object]) -> tuple[Any, list[int]]:
         """Return the context for the learner, and its index of each action."""
         for given in (context, actions):
             if getattr(given, "is_batch", False):
@@ -85,7 +91,7 @@ class CobaLearner:
             )
         return page, numbers
 
-    def _begin(self, context: Any, actions: Sequence[Any]) -> None:
+    def _begin(self, context: object, actions: Sequence[object]) -> None:
         """Choose the policy by the first context and actions."""
         policy = self._settings.get("policy")
         self._sets = (

@@ -58,12 +58,12 @@ class OBPLearner:
         self.learners_ = learners
         return self
 
-    def predict(self, context: Any) -> Floats:
+    def predict(self, context: object) -> Floats:
         """Return 1 for the most likely action of each position, 0 elsewhere. [n, n_actions, len_list]"""
         probabilities = self.predict_proba(context)
         return np.asarray(probabilities.argmax(axis=1)[:, None, :] == np.arange(self.n_actions)[:, None]).astype(float)
 
-    def predict_proba(self, context: Any) -> Floats:
+    def predict_proba(self, context: object) -> Floats:
         """Return the probabilities of all actions. [n, n_actions, len_list]"""
         if not self.learners_:
             raise InvalidInput("predict: the learner has no data; call fit first")

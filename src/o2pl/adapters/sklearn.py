@@ -32,7 +32,7 @@ with extra("experiments", "learners in scikit-learn"):
 _ESTIMATORS = ("ips", "snips", "clipped", "dr", "sndr", "switch-dr", "dr-shrinkage")
 
 
-def feedback(actions: Any, rewards: Any, propensities: Any) -> Floats:
+def feedback(actions: object, rewards: object, propensities: object) -> Floats:
     """Return y for scikit-learn: one row per decision, [n, 3]. Actions may be names: y is then an array of objects."""
     named = are_action_names(actions)
     known = (check_column("reward", rewards, np.float64), check_column("propensity", propensities, np.float64))
@@ -73,15 +73,15 @@ class LoggedPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         self.learner_ = made.fit(X, actions, rewards, propensities)
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: object) -> Array:
         """Return the most likely action of each context, [n]; the mean action for real-valued actions."""
         return np.asarray(self.learner_.predict(X))
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Return the probabilities of all actions, [n, K]."""
         return np.asarray(self.learner_.predict_proba(X))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Return the estimated mean reward of the policy on logged decisions, minus `pessimism` standard errors."""
         self._check()
         learner = self.learner_

@@ -13,7 +13,7 @@ from o2pl.protocols import Array, Ints
 Names = tuple[str, ...]
 
 
-def check_action_names(names: Any) -> Names:
+def check_action_names(names: object) -> Names:
     """Check that the names are distinct strings."""
     if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
         raise InvalidInput(f"actions: found {names!r}, expected a list of strings, such as ['news', 'sport']")
@@ -28,7 +28,7 @@ def check_action_names(names: Any) -> Names:
     return tuple(found)
 
 
-def are_action_names(actions: Any) -> bool:
+def are_action_names(actions: object) -> bool:
     """Return whether actions are given by name."""
     if isinstance(actions, np.ndarray) and actions.dtype.kind in "biuf":
         return False
@@ -36,12 +36,12 @@ def are_action_names(actions: Any) -> bool:
     return given.ndim == 1 and len(given) > 0 and (given.dtype.kind == "U" or isinstance(given[0], str))
 
 
-def action_names_in(actions: Any) -> Names:
+def action_names_in(actions: object) -> Names:
     """Return the distinct names in alphabetical order."""
     return check_action_names(sorted(set(_listed_action_names(actions))))
 
 
-def numbers_of_action_names(actions: Any, names: Names) -> Ints:
+def numbers_of_action_names(actions: object, names: Names) -> Ints:
     """Return the index of each action in `names`, [n]."""
     places = {name: place for place, name in enumerate(names)}
     given = _listed_action_names(actions)
@@ -77,7 +77,7 @@ def _listed_action_names(actions: Any) -> list[Any]:
     return np.asarray(actions).tolist() if isinstance(actions, np.ndarray) else list(actions)
 
 
-def _meant_action_name(name: Any, names: Names) -> str:
+def _meant_action_name(name: object, names: Names) -> str:
     if isinstance(name, str):
         return nearest(name, names)
     some = ", ".join(repr(one) for one in names[:8]) + (", …" if len(names) > 8 else "")

@@ -67,7 +67,7 @@ class Contexts:
         more = 0 if self.items is None or self.shared is None else 1 + self.shared.shape[1]  # as in `inputs`
         return int(own.width if are_sparse_contexts(own) else own.shape[1] + more)
 
-    def with_features(self, rows: Any) -> Any:
+    def with_features(self, rows: object) -> Any:
         """Return features made of `inputs`, as policies take them: `ActionSets`, or the bare rows."""
         return rows
 
@@ -159,7 +159,7 @@ class ActionSets(Contexts):
         self.__dict__.update(shared=shared, items=values, offsets=offsets, item_ids=item_ids, slots=slots)
 
     @classmethod
-    def of(cls, sets: Sequence[Any]) -> ActionSets:
+    def of(cls, sets: Sequence[object]) -> ActionSets:
         """Build action sets from a sequence of [K_s, d] matrices."""
         matrices = [_context_matrix(row, one) for row, one in enumerate(sets)]
         if not matrices:
@@ -192,10 +192,10 @@ class ActionSets(Contexts):
         item_ids = None if self.item_ids is None else self.item_ids[own]
         return ActionSets(self.items[own], offsets, shared, item_ids, slots)
 
-    def with_features(self, rows: Any) -> ActionSets:
+    def with_features(self, rows: object) -> ActionSets:
         return ActionSets(rows, self.offsets, None, self.item_ids, self.slots)
 
-    def with_items(self, rows: Any) -> ActionSets:
+    def with_items(self, rows: object) -> ActionSets:
         """Return the same sets with other rows of the actions."""
         return ActionSets(rows, self.offsets, self.shared, self.item_ids, self.slots)
 
@@ -256,7 +256,7 @@ def _context_width(matrix: Floats) -> Any:
     return matrix.shape[-1] if matrix.ndim == 2 else "features"
 
 
-def _context_matrix(row: int, given: Any) -> Floats:
+def _context_matrix(row: int, given: object) -> Floats:
     try:
         return np.asarray(given, dtype=np.float32)
     except (TypeError, ValueError):
@@ -273,17 +273,17 @@ Encoded = Floats | SparseRows | ActionSets  # as logs keep contexts: rows of a f
 _ENCODED = frozenset((ActionSets, SparseRows))
 
 
-def is_encoded_context(context: Any) -> bool:
+def is_encoded_context(context: object) -> bool:
     """Return whether a context is rows already: given so, or restored from a file."""
     return type(context) in _ENCODED
 
 
-def context_alone(context: Any) -> Any:
+def context_alone(context: object) -> Any:
     """Return one context as a batch of one."""
     return context if is_encoded_context(context) else [context]
 
 
-def as_contexts(encoded: Any) -> Contexts:
+def as_contexts(encoded: object) -> Contexts:
     """Return rows of a fixed number of actions, or features of any kind, as `Contexts`."""
     if isinstance(encoded, Contexts):
         return encoded
@@ -292,7 +292,7 @@ def as_contexts(encoded: Any) -> Contexts:
     return made
 
 
-def are_sparse_contexts(rows: Any) -> bool:
+def are_sparse_contexts(rows: object) -> bool:
     """Return whether rows are `SparseRows`, not a matrix."""
     return type(rows) is SparseRows
 
@@ -346,7 +346,7 @@ def check_sparse_rows(rows: SparseRows, width: int | None = None) -> SparseRows:
     return rows
 
 
-def _check_context_offsets(name: str, offsets: Any, total: int, least: int) -> None:
+def _check_context_offsets(name: str, offsets: object, total: int, least: int) -> None:
     """Check offsets of rows with at least `least` entries each and `total` entries in all."""
     ends = check_column(f"offsets of {name}", offsets)
     if len(ends) == 0 or ends[0] != 0 or ends[-1] != total:

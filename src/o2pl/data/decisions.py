@@ -66,7 +66,7 @@ class Decision(_Pair):
             return ActionSets.in_bytes(context, *kind)
         return context if kind is None else np.frombuffer(context, kind)
 
-    def keep(self, context: Any, number: int | None = None) -> Self:
+    def keep(self, context: object, number: int | None = None) -> Self:
         """Store a copy of the context. Returns self."""
         self.kept = next_number() if number is None else number, copied_for_decision(context), None
         return self
@@ -105,7 +105,7 @@ class ListDecision(Decision):
 _JOINED = "+"
 
 
-def listed_decision_ids(given: Any) -> list[str] | None:
+def listed_decision_ids(given: object) -> list[str] | None:
     """Return the slots' ids if `given` is the id of a list, else None."""
     return given.split(_JOINED) if isinstance(given, str) and _JOINED in given else None
 
@@ -141,7 +141,7 @@ def decision_id_of(number: int) -> str:
     return f"{number:0{_DIGITS}x}"
 
 
-def decision_number_of(given: Any) -> int:
+def decision_number_of(given: object) -> int:
     """Return the number of an o2pl id, or of any other string or integer used as an event id."""
     if isinstance(given, str):
         if len(given) == _DIGITS and given[0] in "01234567":
@@ -155,7 +155,7 @@ def decision_number_of(given: Any) -> int:
     raise InvalidInput(f"id: found {given!r}, expected a string, or an integer from 0 below 2^63")
 
 
-def check_decision_ids(ids: Any) -> Ints:
+def check_decision_ids(ids: object) -> Ints:
     """Convert ids (strings or integers) to integers, [n]."""
     given: Array = np.asarray(ids)
     if given.ndim != 1:

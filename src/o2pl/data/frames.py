@@ -132,7 +132,7 @@ def calendar_in_frame(moment: datetime) -> dict[str, Any]:
 # -- kinds of arguments
 
 
-def is_frame(given: Any) -> bool:
+def is_frame(given: object) -> bool:
     if isinstance(given, np.ndarray | list | tuple | dict):
         return False
     named = hasattr(given, "columns") or hasattr(given, "column_names")
@@ -141,7 +141,7 @@ def is_frame(given: Any) -> bool:
     )
 
 
-def as_mapping(row: Any) -> Mapping[Any, Any] | None:
+def as_mapping(row: object) -> Mapping[Any, Any] | None:
     """Return a named row (dictionary, pandas Series, named tuple) as a mapping; None if it has no names."""
     if isinstance(row, Mapping):
         return row
@@ -154,7 +154,7 @@ def as_mapping(row: Any) -> Mapping[Any, Any] | None:
     return None
 
 
-def check_is_row(context: Any, name: str = "context") -> None:
+def check_is_row(context: object, name: str = "context") -> None:
     """Reject a data frame where one context is expected."""
     if is_frame(context):
         raise InvalidInput(
@@ -186,7 +186,7 @@ def as_frame(contexts: Any) -> Frame:
 # -- from Python values
 
 
-def frame_of_rows(rows: Sequence[Any]) -> Frame:
+def frame_of_rows(rows: Sequence[object]) -> Frame:
     """Convert dictionaries; keys that a row does not have are missing values."""
     mappings = []
     for place, row in enumerate(rows):
@@ -203,7 +203,7 @@ def frame_of_rows(rows: Sequence[Any]) -> Frame:
     return Frame({name: frame_column_of([row.get(name) for row in mappings], name) for name in names}, len(mappings))
 
 
-def frame_column_of(values: Sequence[Any], name: str) -> FrameColumn:
+def frame_column_of(values: Sequence[object], name: str) -> FrameColumn:
     """Convert values of one kind to a column."""
     kind, first, codes, out = "empty", 0, dict[str, int](), list[Any]()
     for row, value in enumerate(values):
@@ -237,7 +237,7 @@ def frame_column_of(values: Sequence[Any], name: str) -> FrameColumn:
     return FrameColumn(kind, np.array([math.nan if value is None else value for value in out], np.float64))
 
 
-def kind_of_value(value: Any) -> tuple[str, Any]:
+def kind_of_value(value: object) -> tuple[str, Any]:
     """Return the kind of a value (see KINDS; "unknown" for all else), and its stored form: None for missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return "empty", None
@@ -323,7 +323,7 @@ def _frame_column_from_arrow(column: Any) -> FrameColumn:
     return FrameColumn("nested", values)
 
 
-def _is_text_in_frame(kind: Any) -> bool:
+def _is_text_in_frame(kind: object) -> bool:
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))

@@ -150,7 +150,7 @@ class Interactions:
     @classmethod
     def trusted(
         cls,
-        contexts: Any,
+        contexts: object,
         actions: Array,
         rewards: Floats,
         propensities: Floats,
@@ -170,12 +170,12 @@ class Interactions:
         return made
 
     @classmethod
-    def _of(cls, *values: Any) -> Self:
+    def _of(cls, *values: object) -> Self:
         made = cls.__new__(cls)
         made._hold(*values)
         return made
 
-    def _hold(self, *values: Any) -> None:
+    def _hold(self, *values: object) -> None:
         self.__dict__.update(zip(_FIELDS, values, strict=True))
 
     def __len__(self) -> int:
@@ -362,14 +362,14 @@ def new_interactions(log: Interactions, known: Ints | None = None) -> Interactio
     return log[np.sort(first)]
 
 
-def interactions_in(given: Any) -> Interactions | None:
+def interactions_in(given: object) -> Interactions | None:
     """Return the log, or the columns of an object such as `Log`; None if `given` is neither."""
     columns = given if isinstance(given, Interactions) else getattr(given, "columns", None)
     return columns if isinstance(columns, Interactions) else None
 
 
 def interactions_or_columns(
-    contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None
+    contexts: object, actions: object = None, rewards: object = None, propensities: object = None
 ) -> Interactions | Columns:
     """Return the four columns from either `fit(log)` or `fit(contexts, actions, rewards, propensities)`."""
     rest = {"actions": actions, "rewards": rewards, "propensities": propensities}

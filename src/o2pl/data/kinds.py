@@ -42,7 +42,7 @@ def kind_of_context(context: Any) -> str:
     return MATRIX if isinstance(context, list) and _kind_is_matrix(context) else ROW
 
 
-def _kind_of_items(items: Any) -> str:
+def _kind_of_items(items: object) -> str:
     """Return the kind of a pair of a user and these items; ROW: they are no items."""
     if is_frame(items) or (isinstance(items, np.ndarray) and items.ndim == 2):
         return OFFER
@@ -113,7 +113,7 @@ def _own(features: Mapping[Any, Any]) -> dict[Any, Any]:
     return {key: value for key, value in features.items() if not str(key).startswith("_")}
 
 
-def shared_of(user: Any, slot: int | None) -> dict[Any, Any]:
+def shared_of(user: object, slot: int | None) -> dict[Any, Any]:
     """Return the shared features; the list slot is added as a string."""
     shared = {} if user is None else user if type(user) is dict else as_mapping(user)
     if shared is None and isinstance(user, list | tuple | np.ndarray):
@@ -126,7 +126,7 @@ def shared_of(user: Any, slot: int | None) -> dict[Any, Any]:
     return {**shared, "slot": {**(known if isinstance(known, Mapping) else {}), "place": str(slot)}}
 
 
-def _kind_is_pair(context: Any) -> bool:
+def _kind_is_pair(context: object) -> bool:
     """Return whether this may be a pair (user, items): two dictionaries are two actions."""
     return isinstance(context, tuple) and len(context) == 2 and not isinstance(context[1], Mapping)
 

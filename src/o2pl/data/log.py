@@ -367,7 +367,7 @@ class Log:
         self.extend_columns(*columns, rows.ids, rows.row_weights, copy)
 
     def extend_columns(
-        self, contexts: Any, actions: Array, rewards: Floats, propensities: Floats, ids: Ints | None = None,
+        self, contexts: object, actions: Array, rewards: Floats, propensities: Floats, ids: Ints | None = None,
         row_weights: Floats | None = None, copy: bool = True,
     ) -> None:  # fmt: skip
         """Append checked columns. ids: None draws new ones. copy: see `extend`."""

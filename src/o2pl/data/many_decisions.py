@@ -76,7 +76,7 @@ class Decisions(Sequence[Decision]):
     def __repr__(self) -> str:
         return f"Decisions({len(self)}: {', '.join(map(str, self.actions[:5].tolist()))}{', …' * (len(self) > 5)})"
 
-    def rewarded(self, rewards: Any) -> Interactions:
+    def rewarded(self, rewards: object) -> Interactions:
         """Return the decisions with these rewards as a log; NaN: its reward is not known, its row is left out."""
         told = check_column("reward", rewards, np.float64)
         if len(told) != len(self):

@@ -28,7 +28,7 @@ class OfferRows(NamedTuple):
 
 
 def read_offer(
-    context: Any,
+    context: object,
     user_row: Callable[[Any], Floats],
     item_rows: Callable[[Any], Floats],
     shared: int | None = None,
@@ -49,7 +49,7 @@ def read_offer(
     return OfferRows(user, items if offer.kept is None else items[offer.kept], offer)
 
 
-def user_row_of_offer(user: Any) -> Floats:
+def user_row_of_offer(user: object) -> Floats:
     """Return a user's features, which are numbers."""
     try:
         return check_context(user).copy()

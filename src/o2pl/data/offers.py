@@ -59,7 +59,7 @@ class Offer:
         self.items, self.ids = _offered_without_ids(items, n, ids)
         self.kept: Ints | None = None if exclude is None else self._kept(n, exclude)
 
-    def _kept(self, n: int, exclude: Any) -> Ints | None:
+    def _kept(self, n: int, exclude: object) -> Ints | None:
         if self.ids is None:
             kept = allowed_in_offer(n, exclude, "indices of items")
         else:
@@ -83,7 +83,7 @@ class Offer:
         at = place if self.kept is None else int(self.kept[place])
         return at if self.ids is None else self.ids[at]
 
-    def place(self, action: Any) -> Any:
+    def place(self, action: object) -> Any:
         """Return the index of an item among the allowed ones."""
         if self.ids is None and self.kept is None:
             return action  # checked later, with all other actions
@@ -94,7 +94,7 @@ class Offer:
             some = ", ".join(repr(one) for one in self.actions[:5]) + (", …" if len(self) > 5 else "")
             raise InvalidInput(f"action: found {action!r}, expected {what} of an allowed item: {some}") from None
 
-    def without(self, actions: Sequence[Any], slot: int | None) -> Offer:
+    def without(self, actions: Sequence[object], slot: int | None) -> Offer:
         """Return the offer for the next list slot, without the items already taken."""
         made = Offer.__new__(Offer)
         made.user, made.items, made.ids, made.slot = self.user, self.items, self.ids, slot
@@ -127,7 +127,7 @@ class Offer:
         return f"Offer({_said_of_offer(self.user)}, {len(self.items)} items, {len(self)} allowed)"
 
 
-def allowed_in_offer(n: int, exclude: Any, what: str = "actions", names: Sequence[str] = ()) -> Ints:
+def allowed_in_offer(n: int, exclude: object, what: str = "actions", names: Sequence[str] = ()) -> Ints:
     """Return the indices, of n, that are not excluded. names: action names, to exclude by name."""
     allowed = np.ones(n, bool)
     for given in _excluded_from_offer(exclude):
@@ -178,7 +178,7 @@ def _offered_without_ids(items: Any, n: int, ids: Any) -> tuple[Any, list[Any] |
     return items, names
 
 
-def offer_codes_of(ids: Sequence[Any]) -> Ints:
+def offer_codes_of(ids: Sequence[object]) -> Ints:
     """Return ids as integers ≥ 0, the same in every process. [K]"""
     try:
         return np.array([_CODES[one] for one in ids], np.int64)
@@ -190,7 +190,7 @@ def offer_codes_of(ids: Sequence[Any]) -> Ints:
         return np.array([_CODES[one] for one in ids], np.int64)
 
 
-def _offer_code(one: Any) -> int:
+def _offer_code(one: object) -> int:
     return decision_number_of(str(one) if isinstance(one, int) and not 0 <= one < _LARGEST else one)
 
 
@@ -208,7 +208,7 @@ def placed_in_offers(contexts: Any, actions: Any) -> Any:
     return actions
 
 
-def offered(contexts: Any, places: Sequence[int]) -> Array:
+def offered(contexts: object, places: Sequence[int]) -> Array:
     """Convert indices among the items of each context to actions of their `Offer`: undoes `placed_in_offers`."""
     if isinstance(contexts, list | tuple) and any(isinstance(one, Offer) for one in contexts):
         pairs = zip(contexts, places, strict=True)
@@ -216,7 +216,7 @@ def offered(contexts: Any, places: Sequence[int]) -> Array:
     return np.array(places, np.int64)
 
 
-def _said_of_offer(value: Any) -> str:
+def _said_of_offer(value: object) -> str:
     if value is None or (isinstance(value, Sequence | Mapping) and not len(value)):
         return "nothing"
     return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

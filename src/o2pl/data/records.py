@@ -61,7 +61,7 @@ class Records:
     hashed: HashedSets | None = None  # features of action sets; then values may also be events of VW's text, as bytes
 
     @classmethod
-    def of(cls, contexts: Sequence[Any]) -> Records:
+    def of(cls, contexts: Sequence[object]) -> Records:
         """Build records from dictionaries, or from action sets of dictionaries."""
         values = np.empty(len(contexts), object)
         for row, one in enumerate(contexts):
@@ -120,7 +120,7 @@ class SetRow(tuple[Any, Any]):
     event: Any = None
 
     @classmethod
-    def of(cls, context: Any) -> SetRow:
+    def of(cls, context: object) -> SetRow:
         made = cls(split_set(context))
         made.event = context
         return made

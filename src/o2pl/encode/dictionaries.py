@@ -70,16 +70,16 @@ class DictionaryReader:
             self._last = context, copy, row
         return row
 
-    def copied(self, context: Any) -> Any:
+    def copied(self, context: object) -> Any:
         """Return the copy that `entry` made of this context; None if it made none."""
         last = self._last
         return last[1] if last is not None and last[0] is context else None
 
-    def row(self, context: Any) -> SparseRows:
+    def row(self, context: object) -> SparseRows:
         """Return a context as a single row."""
         return self.rows([context])
 
-    def _row_of_frame(self, context: Any) -> Any:
+    def _row_of_frame(self, context: object) -> Any:
         assert self.schema is not None
         return self.schema.dictionaries(self.schema.frame_of(context), rows=True)[0]
 
@@ -128,7 +128,7 @@ class DictionaryReader:
     def _block(self, contexts: Any, first: int) -> tuple[Array, Ints, Ints]:
         """Return the features of some contexts, the end of each, and the segments of their namespaces."""
 
-        def plain(context: Any, row: int) -> dict[str, Any]:
+        def plain(context: object, row: int) -> dict[str, Any]:
             try:
                 return _plain_dictionary_context(context)
             except InvalidInput as error:
@@ -171,7 +171,7 @@ def joined_dictionary_features(parts: Sequence[tuple[Array, Ints, Ints]]) -> tup
 # -- contexts that are not plain dictionaries of strings and numbers: made plain, or refused
 
 
-def _plain_dictionary_context(context: Any, row: int = 0) -> dict[str, Any]:
+def _plain_dictionary_context(context: object, row: int = 0) -> dict[str, Any]:
     check_is_row(context, "")
     mapping = as_mapping(context)
     if mapping is None:
@@ -198,7 +198,7 @@ def _plain_dictionary(mapping: Mapping[Any, Any], name: str) -> dict[str, Any]:
     return plain
 
 
-def _plain_dictionary_value(value: Any, name: str) -> Any:
+def _plain_dictionary_value(value: object, name: str) -> Any:
     if isinstance(value, Mapping):
         return _plain_dictionary(value, name)
     if isinstance(value, np.ndarray) and value.ndim == 1:
@@ -220,7 +220,7 @@ def _plain_dictionary_value(value: Any, name: str) -> Any:
     return bool(made) if kind == "bool" else made
 
 
-def _plain_dictionary_list(values: Sequence[Any], name: str) -> list[Any]:
+def _plain_dictionary_list(values: Sequence[object], name: str) -> list[Any]:
     plain: list[Any] = []
     for place, value in enumerate(values):
         if isinstance(value, Mapping):  # has the name of the list
@@ -235,6 +235,6 @@ def _plain_dictionary_list(values: Sequence[Any], name: str) -> list[Any]:
     return plain
 
 
-def _said_of_dictionary(value: Any) -> str:
+def _said_of_dictionary(value: object) -> str:
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"

@@ -86,7 +86,7 @@ class Encoder:
     def schema(self, schema: Any) -> None:
         self._reader.schema = schema
 
-    def encode(self, contexts: Any) -> Encoded:
+    def encode(self, contexts: object) -> Encoded:
         """Return contexts as rows. The first ones set the width."""
         rows: Encoded = self._reader.rows(contexts)
         if self._fresh:
@@ -94,7 +94,7 @@ class Encoder:
             self._fresh = False
         return rows
 
-    def encode_one(self, context: Any) -> Encoded:
+    def encode_one(self, context: object) -> Encoded:
         """Return one context as rows, of length 1."""
         row: Encoded = self._reader.row(context)
         return row
@@ -118,10 +118,10 @@ class Encoder:
         )
 
 
-def _not_copied_by_encoder(context: Any) -> None:
+def _not_copied_by_encoder(context: object) -> None:
     """Rows of numbers are copied by the log."""
 
 
-def encoder_makes_new_rows(contexts: Any) -> bool:
+def encoder_makes_new_rows(contexts: object) -> bool:
     """Return whether the rows made of these contexts are nobody else's."""
     return isinstance(contexts, Records | list) or is_frame(contexts)

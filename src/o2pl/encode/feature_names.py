@@ -85,7 +85,7 @@ def _shown_feature_fields(schema: Schema | None, row: Floats) -> list[str]:
 # -- hashed rows
 
 
-def entry_feature_names(encoder: Encoder, context: Any) -> list[list[Named]]:
+def entry_feature_names(encoder: Encoder, context: object) -> list[list[Named]]:
     """Return the names of the entries of each row of a context, in order.
 
     Rows without names get those that the encoder has noted; unknown ones are shown as numbers.
@@ -135,7 +135,7 @@ def _recalled_feature_names(
     return [found.get(index) or Named(f"feature {index}", (f"feature {index}",)) for index in indices]
 
 
-def _feature_name_of_entry(names: dict[int, tuple[str, str | None]], hashed: int, value: Any) -> Named:
+def _feature_name_of_entry(names: dict[int, tuple[str, str | None]], hashed: int, value: object) -> Named:
     path, word = names[hashed]
     return Named(path, (path,), f"{value:.4g}") if word is None else Named(f"{path}={word}", (path,), word)
 

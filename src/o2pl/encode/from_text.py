@@ -45,7 +45,7 @@ def _from_json(text: str, where: str) -> Any:
     return _numbers_from_text(given)
 
 
-def _numbers_from_text(given: Any) -> Any:
+def _numbers_from_text(given: object) -> Any:
     """Return lists of numbers as arrays."""
     if isinstance(given, list) and given and not any(isinstance(part, dict | str) for part in given):
         try:

@@ -45,7 +45,7 @@ class DenseReader:
             check_is_row(contexts[0])
         return self._known(check_contexts(contexts, self.width))
 
-    def row(self, context: Any) -> Floats:
+    def row(self, context: object) -> Floats:
         check_is_row(context)
         mapping = as_mapping(context)
         if mapping is not None:
@@ -60,7 +60,7 @@ class DenseReader:
             return row
         return np.asarray(self.row(context)[0])
 
-    def _named(self, contexts: Any) -> Floats:
+    def _named(self, contexts: object) -> Floats:
         """Encode a data frame or named rows by the schema, which the first of them sets."""
         frame = as_frame(contexts)
         if self.schema is None and self.width is not None:  # the first rows had no names
@@ -141,7 +141,7 @@ class SetsReader:
         sets = offers.rows(contexts)
         return sets.with_features(sets.values)
 
-    def row(self, context: Any) -> ActionSets:
+    def row(self, context: object) -> ActionSets:
         return self.rows(context if isinstance(context, ActionSets) else [context])
 
     def entry(self, context: Any) -> ActionSets:
@@ -197,7 +197,7 @@ class OfferReader:
             offers = (as_offer(context) for context in contexts)
             self._users.rows([as_mapping(offer.user) for offer in offers if offer is not None])
 
-    def row(self, context: Any) -> ActionSets:
+    def row(self, context: object) -> ActionSets:
         return self.rows(context if isinstance(context, ActionSets) else [context])
 
     def entry(self, context: Any) -> ActionSets:
@@ -211,16 +211,16 @@ class OfferReader:
         slots = None if offer.slot is None else np.array([offer.slot])
         return ActionSets(items, np.array([0, len(items)]), user[None], offer.codes, slots)
 
-    def _read(self, context: Any) -> OfferRows:
+    def _read(self, context: object) -> OfferRows:
         return read_offer(context, self._user, self._rows_of_items, self.shared)
 
-    def _user(self, user: Any) -> Floats:
+    def _user(self, user: object) -> Floats:
         try:
             return np.array(self._users.row(user)[0], np.float32)
         except InvalidInput as error:
             raise InvalidInput(f"user: {error}") from None
 
-    def _rows_of_items(self, items: Any) -> Floats:
+    def _rows_of_items(self, items: object) -> Floats:
         if not (is_frame_or_records(items) or is_frame(items)):
             return item_rows_of_offer(items, self._items.width)
         try:

@@ -279,7 +279,7 @@ class Schema:
             return FrameColumn("nested", np.full(len(frame), None, object))
         return FrameColumn(field.kind, np.full(len(frame), math.nan))
 
-    def frame_of(self, row: Any) -> Frame:
+    def frame_of(self, row: object) -> Frame:
         """Return a frame of one named row."""
         mapping = as_mapping(row)
         if mapping is None:
@@ -290,7 +290,7 @@ class Schema:
         return Frame({str(name): frame_column_of([value], str(name)) for name, value in mapping.items()}, 1)
 
 
-def schema_has_new_words(contexts: Any) -> bool:
+def schema_has_new_words(contexts: object) -> bool:
     """Return whether columns cannot be made of these first contexts: of their strings only some are known.
 
     That is so for fewer than `ENOUGH` rows with strings, for lists, dictionaries and texts, and for rows without any

@@ -91,7 +91,7 @@ def _parsed_sets(reader: DictionaryReader, contexts: Any, first: int = 0) -> Act
     )
 
 
-def dictionary_set(reader: DictionaryReader, context: Any) -> ActionSets:
+def dictionary_set(reader: DictionaryReader, context: object) -> ActionSets:
     """Encode one action set, as `dictionary_sets` would."""
     if isinstance(context, ActionSets):
         return dictionary_sets(reader, context)
@@ -101,7 +101,7 @@ def dictionary_set(reader: DictionaryReader, context: Any) -> ActionSets:
 
 
 def _one_set(
-    reader: DictionaryReader, context: Any, row: int
+    reader: DictionaryReader, context: object, row: int
 ) -> tuple[tuple[Array, Ints, Ints], Ints | None, int | None]:
     """Return features of one action set, item ids, and the list slot."""
     try:

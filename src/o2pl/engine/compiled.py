@@ -164,7 +164,7 @@ def _settings(engine: Engine, member: MemberState) -> tuple[Any, ...]:
     return (*minimised, place, member.joins, float(prior), *descent, not _remembers(member.schedule))
 
 
-def _remembers(schedule: Any) -> bool:
+def _remembers(schedule: object) -> bool:
     """Return whether all rows are learned from, equally."""
     return isinstance(schedule, Exact) or (isinstance(schedule, Geometric) and not schedule.forgets)
 
@@ -176,7 +176,7 @@ def learned_field(name: str) -> Any:
         engine.compiled.take_back(engine)
         return engine.__dict__[name]
 
-    def put(engine: Engine, value: Any) -> None:
+    def put(engine: Engine, value: object) -> None:
         engine.compiled.take_back(engine)
         engine.__dict__[name] = value
 
@@ -275,7 +275,7 @@ class Choices:
 # -- states of features
 
 
-def _parts(features: Any, state: State) -> list[tuple[Any, str, State]]:
+def _parts(features: object, state: State) -> list[tuple[Any, str, State]]:
     """Return each map with the prefix of its names and its state."""
     if isinstance(features, Settled):
         return _parts(features.features, features.inner(state))
@@ -286,7 +286,7 @@ def _parts(features: Any, state: State) -> list[tuple[Any, str, State]]:
     ]
 
 
-def _inner(features: Any) -> Any:
+def _inner(features: object) -> Any:
     return features.features if type(features) is Settled else features
 
 
@@ -294,7 +294,7 @@ def _forms(engine: Engine) -> list[Any]:
     return [_form(seen.features, seen.state, engine.log.width) for seen in engine.seen]
 
 
-def _form(features: Any, state: State, n_inputs: int) -> tuple[Any, ...]:
+def _form(features: object, state: State, n_inputs: int) -> tuple[Any, ...]:
     """Return d, whether inputs are standardised, the clip, whether there is a constant, directions [m, d], growth."""
     standardised, clip, intercept, directions = False, math.inf, False, np.empty((0, n_inputs), np.float32)
     for each, _, own in _parts(features, state):
@@ -308,7 +308,7 @@ def _form(features: Any, state: State, n_inputs: int) -> tuple[Any, ...]:
     return n_inputs, standardised, float(clip), intercept, directions, growth
 
 
-def _learned_of(features: Any, state: State) -> tuple[Any, ...]:
+def _learned_of(features: object, state: State) -> tuple[Any, ...]:
     """Return the moments of the inputs, and those of the products; of hashed features, of slots, and the table."""
     if isinstance(features, Hashed):
         return (*(state[name] for name in SLOT), features.slot_of(state))
@@ -320,7 +320,7 @@ def _learned_of(features: Any, state: State) -> tuple[Any, ...]:
     return found.get(Standardise, _NO_MOMENTS), found.get(Quadratic, _NO_MOMENTS)
 
 
-def _with_learned(features: Any, state: State, rows: int, learned: tuple[Any, ...]) -> State:
+def _with_learned(features: object, state: State, rows: int, learned: tuple[Any, ...]) -> State:
     if isinstance(features, Hashed):
         return dict(zip((*SLOT, "_slot_of"), learned, strict=True))
     new, (inputs, products) = dict(state), learned

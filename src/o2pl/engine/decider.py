@@ -96,7 +96,7 @@ class Decider:
 
     # -- one decision
 
-    def decide(self, context: Any, uniform: float, allowed: Ints | None = None) -> Decision:
+    def decide(self, context: object, uniform: float, allowed: Ints | None = None) -> Decision:
         """Draw an action for a context from a uniform number in [0, 1). Returns it with its probability (density).
 
         allowed: indices of the allowed actions, for a fixed number of actions; None: all.
@@ -141,11 +141,11 @@ class Decider:
         decision.kept = next_number(), context.tobytes(), context.dtype
         return decision
 
-    def _set(self, context: Any, uniform: float) -> Decision | None:
+    def _set(self, context: object, uniform: float) -> Decision | None:
         drawn = self._packed.decide(context, self.acting, uniform)  # type: ignore[union-attr]  # chosen with it
         return None if drawn is None else _decision(Decision, drawn).keep(context)
 
-    def _offer(self, context: Any, uniform: float) -> Decision:
+    def _offer(self, context: object, uniform: float) -> Decision:
         assert self._offers is not None
         sets = self.encoder.entry(context)
         slot = 0 if sets.slots is None else int(sets.slots[0])
@@ -188,7 +188,7 @@ class Decider:
         """Return the item effects, which are added to log π: rewards beyond the prediction from features. [K]"""
         return np.zeros(len(item_ids)) if self._exploration is None else self.items.of(item_ids)[1]
 
-    def among(self, context: Any, allowed: Ints) -> Floats:
+    def among(self, context: object, allowed: Ints) -> Floats:
         """Return the acting policy restricted to the allowed actions; their probabilities only."""
         rows = self.encoder.encode_one(context)
         scores = np.ascontiguousarray(self.scores(rows).reshape(len(self.members), -1)[:, allowed])
@@ -225,13 +225,13 @@ class Decider:
             return self.uncertainty.at_each_slots(laid.indices, laid.values, laid.offsets)
         return self.uncertainty.at_each(item_inputs(first.features, first.seen, inputs))
 
-    def _among(self, context: Any, allowed: Ints, uniform: float) -> Decision:
+    def _among(self, context: object, allowed: Ints, uniform: float) -> Decision:
         pi = self.among(context, allowed)
         place = draw_one(pi, uniform)
         action = int(allowed[place])
         return Decision(self.names[action] if self.names else action, float(pi[place])).keep(context)
 
-    def _number(self, context: Any, uniform: float) -> Decision | None:
+    def _number(self, context: object, uniform: float) -> Decision | None:
         score, member = self._packed.score(context), self.members[0]  # type: ignore[union-attr]  # chosen with it
         if score is None:
             return None
@@ -247,7 +247,7 @@ class Decider:
         decision.kept = next_number(), context.tobytes(), context.dtype
         return decision
 
-    def _dictionary(self, context: Any, uniform: float) -> Decision:
+    def _dictionary(self, context: object, uniform: float) -> Decision:
         row: Row = self.encoder.entry(context)
         drawn = self._hashed.decide(*row, self.acting, uniform)
         decision = _decision(Decision, (self.names[drawn[0]], drawn[1]) if self.names else drawn)
@@ -257,7 +257,7 @@ class Decider:
         decision.kept = next_number(), copy, None
         return decision
 
-    def _set_of_dictionaries(self, context: Any, uniform: float) -> Decision | None:
+    def _set_of_dictionaries(self, context: object, uniform: float) -> Decision | None:
         sets = self.encoder.entry(context)
         if len(sets.offsets) != 2:
             return None
@@ -279,7 +279,7 @@ class Decider:
         offer = offer_of(context, items, ids, exclude)
         return list_decision_for_offer(lambda sets: self.decide(sets, random.random()), self.encoder, offer, slots)
 
-    def act_many(self, contexts: Any) -> Decisions:
+    def act_many(self, contexts: object) -> Decisions:
         """Like a learner's `act_many`, with its own random numbers; it keeps no decision."""
         rows = self.encoder.encode(contexts)
         return decide_many(self, contexts, rows, np.array([random.random() for _ in range(len(rows))]))
@@ -308,15 +308,15 @@ class Decider:
             return parts[0]
         return np.concatenate(parts) if parts else np.empty((0, self.n_actions or 0))
 
-    def predict_proba(self, contexts: Any) -> Floats:
+    def predict_proba(self, contexts: object) -> Floats:
         """Return the acting policy's probabilities for raw contexts, like a learner's `predict_proba`."""
         return self.probabilities(self.encoder.encode(contexts))
 
-    def predict_density(self, contexts: Any, actions: Any) -> Floats:
+    def predict_density(self, contexts: object, actions: object) -> Floats:
         """Return densities of real-valued actions for raw contexts, like a learner's `predict_density`."""
         return self.likelihoods(self.encoder.encode(contexts), np.asarray(actions, np.float64))
 
-    def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
+    def nodes(self, contexts: object) -> tuple[Floats, Floats]:
         """Return quadrature nodes [n, 2] and weights [2] of the policy, exact for quadratic functions of the action."""
         means, deviations = self.moments(self.encoder.encode(contexts))
         return np.stack([means - deviations, means + deviations], axis=1), np.full(2, 0.5)
@@ -326,7 +326,7 @@ class Decider:
         """The names of the actions; empty if they have none."""
         return self.names
 
-    def _probabilities(self, rows: Any) -> Floats:
+    def _probabilities(self, rows: object) -> Floats:
         scores = self.scores(rows)
         out = np.empty(scores.shape[1])
         contexts = as_contexts(rows)
@@ -343,7 +343,7 @@ class Decider:
     def n_actions(self) -> int | None:
         return getattr(self.members[0].policy, "n_actions", None)
 
-    def sample(self, rows: Any, uniforms: Floats) -> tuple[Array, Floats]:
+    def sample(self, rows: object, uniforms: Floats) -> tuple[Array, Floats]:
         """Draw one action per row from one uniform number each. Returns actions and probabilities (densities)."""
         cells = self.cells
         if cells is not None:
@@ -355,11 +355,11 @@ class Decider:
         pi = self.probabilities(rows)
         return draw(np.ascontiguousarray(pi).reshape(-1), as_contexts(rows).ends(pi.size), uniforms)
 
-    def means(self, rows: Any) -> Floats:
+    def means(self, rows: object) -> Floats:
         """Return the mean of real-valued actions, [n]."""
         return self.moments(rows)[0]
 
-    def moments(self, rows: Any) -> tuple[Floats, Floats]:
+    def moments(self, rows: object) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of real-valued actions, [n] each."""
         cells = self.cells
         if cells is not None:
@@ -368,7 +368,7 @@ class Decider:
         mean, deviation = member.policy.moments(self.scores(rows)[0], member.params)
         return np.asarray(mean), np.asarray(deviation)
 
-    def likelihoods(self, rows: Any, actions: Array) -> Floats:
+    def likelihoods(self, rows: object, actions: Array) -> Floats:
         """Return π(a_s|x_s) of the acting policy, [n]."""
         cells = self.cells
         if cells is not None:
@@ -392,8 +392,8 @@ class Decider:
     # -- explanations
 
     def explain(
-        self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, action: Any = None,
-        against: Any = None,
+        self, context: object, items: object = None, *, ids: object = None, exclude: object = None,
+        action: object = None, against: object = None,
     ) -> Explanation:  # fmt: skip
         """Explain a decision like a learner's `explain`, without the support in the log: a decider has no log."""
         given = context, items, ids, exclude
@@ -402,7 +402,7 @@ class Decider:
         )
         return found
 
-    def coefficients(self, contexts: Any = None) -> Coefficients:
+    def coefficients(self, contexts: object = None) -> Coefficients:
         """Return the coefficients like a learner's `coefficients`."""
         found: Coefficients = called_lazily("o2pl.explaining.coefficients", "coefficients")(self, contexts=contexts)
         return found

@@ -206,7 +206,7 @@ class Engine:
 
     # -- acting
 
-    def decide(self, context: Any, allowed: Ints | None = None) -> Decision:
+    def decide(self, context: object, allowed: Ints | None = None) -> Decision:
         """Decide, and keep the decision with its context until its reward arrives by id.
 
         allowed: indices of the allowed actions, for a fixed number of actions; None: all.

@@ -131,7 +131,7 @@ def remembered_items(rows: Interactions, member: MemberState, mean_reward: float
     return memory._replace(spread=(m * (1 - m)) @ x[played][own] ** 2, variance=np.maximum((x**2).mean(axis=0), 1e-12))
 
 
-def entry_has_ids(entry: Any) -> bool:
+def entry_has_ids(entry: object) -> bool:
     """Return whether an encoded context names its items."""
     return getattr(entry, "item_ids", None) is not None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from o2pl.engine.engine import Engine
 
 
-def decide_many(decider: Decider, contexts: Any, rows: Any, uniforms: Floats) -> Decisions:
+def decide_many(decider: Decider, contexts: object, rows: object, uniforms: Floats) -> Decisions:
     """Draw an action for each context, from one uniform number each. rows: the contexts, encoded."""
     played, propensities = decider.sample(rows, uniforms)
     if as_contexts(rows).items is not None:

@@ -223,7 +223,7 @@ class MemberState:
         return {name for name, array in of_one.items() if array.shape != of_two[name].shape}
 
     def learn(
-        self, rows: Interactions, start: int, control: Any, shared: dict[Any, Any], oracle: Oracle | None = None,
+        self, rows: Interactions, start: int, control: object, shared: dict[Any, Any], oracle: Oracle | None = None,
         passes: Passes | None = None,
     ) -> None:  # fmt: skip
         """Learn from the log's rows, which begin at `start`. With another `oracle`, solve with it from scratch.
@@ -267,7 +267,7 @@ class MemberState:
                 own = self._by_parameter
                 self.kept = {n: _widened_member(a, more, extra) if n in own else a for n, a in self.kept.items()}
 
-    def value(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any], plain: bool = False) -> Any:
+    def value(self, log: object, rows: Interactions, start: int, shared: dict[Any, Any], plain: bool = False) -> Any:
         """Return the objective on rows (prepared as `log`) as a function of the parameters."""
         problem = self._problem(log, rows, start, shared)
         function = None if plain else find_value(problem)
@@ -275,7 +275,7 @@ class MemberState:
             PolicyValue(self.policy, problem.featurise(), log, self.objective.extra) if function is None else function
         )
 
-    def _problem(self, log: Any, rows: Interactions, start: int, shared: dict[Any, Any]) -> MemberProblem:
+    def _problem(self, log: object, rows: Interactions, start: int, shared: dict[Any, Any]) -> MemberProblem:
         return MemberProblem(
             self.policy, self.objective, self.seen.features, self.seen.state, rows, start, log, self.function, shared,
             self.device, self.seen.plan,
@@ -309,7 +309,7 @@ def objective_of_member(member: Member, shared: Any) -> Any:
     return replace(shared, **own)
 
 
-def oracle_of_member(policy: Policy, schedule: Schedule, objective: Any) -> Oracle:
+def oracle_of_member(policy: Policy, schedule: Schedule, objective: object) -> Oracle:
     """Return the schedule's oracle, or the default for this policy and objective."""
     if isinstance(policy, Curve):
         return Recursive()

@@ -115,7 +115,7 @@ class Pending:
                 self.waiting.drop(number)
         return found
 
-    def newest(self, context: Any, action: Any, propensity: float) -> Decision | None:
+    def newest(self, context: object, action: object, propensity: float) -> Decision | None:
         """Return the newest decision if it waits and consists of these parts: the user has unpacked it.
 
         A real-valued action may have been rounded: `check_pending_as_drawn`.
@@ -175,7 +175,9 @@ def same_context_pending(one: Any, other: Any) -> bool:
     return type(one) is type(other) and isinstance(one, _COMPARED) and bool(one == other)
 
 
-def append_pending_row(log: Log, entry: Any, action: Any, reward: float, propensity: float, number: int | None) -> None:
+def append_pending_row(
+    log: Log, entry: object, action: object, reward: float, propensity: float, number: int | None
+) -> None:
     """Append one row; its context is encoded, or comes from a encoder's `entry`."""
     if is_encoded_context(entry):
         ids = None if number is None else np.array([number])

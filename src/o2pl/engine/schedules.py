@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -219,7 +218,7 @@ _NAMED: dict[str, Schedule] = {
 }
 
 
-def as_schedule(given: Any) -> Schedule:
+def as_schedule(given: object) -> Schedule:
     """Return a schedule given by name; a schedule is returned unchanged."""
     if isinstance(given, Schedule):
         return given

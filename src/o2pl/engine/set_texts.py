@@ -82,7 +82,7 @@ def _check_set_text_size(context: dict[str, Any]) -> None:
         raise _set_text_too_large()
 
 
-def _values_in_set_texts(parts: Iterable[Any]) -> int:
+def _values_in_set_texts(parts: Iterable[object]) -> int:
     """Count the strings and numbers within objects and lists."""
     count, level = 0, list(parts)
     while level:
@@ -99,7 +99,7 @@ def _set_text_too_large() -> InvalidInput:
     )
 
 
-def check_set_text_depth(context: Any) -> None:
+def check_set_text_depth(context: object) -> None:
     """Reject objects and lists nested deeper than the kernels read: some readers are recursive."""
     level: list[Any] = [context]
     for _ in range(_core.DEEPEST_JSON):

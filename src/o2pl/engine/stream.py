@@ -47,7 +47,7 @@ class UniformStream(_core.Uniforms):
         return UniformStream.restore, (self.state(),)
 
 
-def _stream_integers(state: Any) -> list[int]:
+def _stream_integers(state: object) -> list[int]:
     """Return all non-negative integers of a generator's state, in order."""
     if isinstance(state, dict):
         return [number for value in state.values() for number in _stream_integers(value)]

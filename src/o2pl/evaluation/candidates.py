@@ -155,7 +155,7 @@ def _rounded_rows_for_candidates(rows: float) -> int:
     return int(float(f"{rows:.2g}"))
 
 
-def as_candidates(given: Any) -> dict[str, Any] | None:
+def as_candidates(given: object) -> dict[str, Any] | None:
     """Return named policies if several are given (a dictionary, or a list of policies), else None."""
     if isinstance(given, Mapping):
         return {str(name): policy for name, policy in given.items()}
@@ -168,10 +168,10 @@ def as_candidates(given: Any) -> dict[str, Any] | None:
 
 
 def evaluate_candidates(
-    log: Any,
-    policies: Mapping[str, Any],
+    log: object,
+    policies: Mapping[str, object],
     *,
-    segments: Any = None,
+    segments: object = None,
     delta: float = 0.05,
     reward_range: RewardRange | None = None,
     rows_per_day: float | None = None,
@@ -207,7 +207,7 @@ def evaluate_candidates(
     )
 
 
-def _candidate_segments(log: Interactions, segments: Any) -> Array | None:
+def _candidate_segments(log: Interactions, segments: object) -> Array | None:
     if segments is None:
         return None
     if isinstance(segments, str):
@@ -297,7 +297,7 @@ def _candidate_value(inputs: EstimatorInput) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def _some_rows_of_candidate(inputs: EstimatorInput, own: Any) -> EstimatorInput:
+def _some_rows_of_candidate(inputs: EstimatorInput, own: object) -> EstimatorInput:
     some: Any = {name: None if column is None else column[own] for name, column in inputs._asdict().items()}
     return EstimatorInput(**some)
 

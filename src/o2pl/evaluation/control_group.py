@@ -29,7 +29,7 @@ class ControlArms(NamedTuple):
     policies: list[Any]  # in its actions
 
 
-def asks_for_control_group(log: Interactions, baseline: Any, control: Any) -> bool:
+def asks_for_control_group(log: Interactions, baseline: object, control: object) -> bool:
     """Return whether the baseline is a control group, not an action of that name."""
     named = isinstance(baseline, str) and baseline == CONTROL
     if control is not None and not (named or baseline is None):
@@ -73,7 +73,7 @@ def with_control_group(
     return ControlArms(arms, [_extended_by_control_group(one, log, member) for one in policies])
 
 
-def _control_group_members(log: Interactions, control: Any) -> tuple[Interactions, Any]:
+def _control_group_members(log: Interactions, control: object) -> tuple[Interactions, Any]:
     """Return the log without the column of the group, and who is in it. [n]"""
     column = CONTROL if control is None else control
     if isinstance(column, str):

@@ -13,7 +13,7 @@ from o2pl.evaluation.judgement import DeployVerdict, judgement_on_deploying
 from o2pl.learners.base import BanditEstimator
 
 
-def safe_to_deploy(learner: BanditEstimator, baseline: Any, delta: float, fresh: Any = None) -> DeployVerdict:
+def safe_to_deploy(learner: BanditEstimator, baseline: object, delta: float, fresh: object = None) -> DeployVerdict:
     """Judge at any time, with a lower bound at level δ. Without fresh rows: a copy that learns from half of the log."""
     check_interval_delta(delta)
     if fresh is not None:

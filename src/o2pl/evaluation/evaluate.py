@@ -338,7 +338,7 @@ def _diagnose_evaluation(
     )
 
 
-def _evaluated_share_learned_from(policy: Any, log: Interactions) -> float:
+def _evaluated_share_learned_from(policy: object, log: Interactions) -> float:
     """Return the fraction of the log that the learner's own log starts or ends with, by actions and propensities."""
     if not isinstance(policy, BanditEstimator) or policy._engine is None:
         return 0.0

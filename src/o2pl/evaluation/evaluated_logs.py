@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from o2pl.data.contexts import SparseRows, are_sparse_contexts, as_contexts
@@ -19,7 +17,7 @@ _BITS = 18
 _COMMON, _SHARED = 48, 16  # features of dictionaries with their own columns, and shared columns for the others
 
 
-def as_evaluated_log(log: Any, reward_range: RewardRange | None = None) -> Interactions:
+def as_evaluated_log(log: object, reward_range: RewardRange | None = None) -> Interactions:
     """Return the log from `Interactions`, a learner (its own log), a `Log`, or a tuple of four columns.
 
     A `reward_range` replaces that of the log; rewards outside it are an error.
@@ -74,7 +72,7 @@ def common_features_of_evaluated_log(rows: SparseRows) -> Floats:
     return out
 
 
-def _said_of_evaluated_log(log: Any) -> str:
+def _said_of_evaluated_log(log: object) -> str:
     if isinstance(log, str):
         return f"the text {log!r}"
     kind = f"a {type(log).__name__}"

@@ -134,10 +134,10 @@ class ListEvaluation:
 
 
 def evaluate_lists(
-    log: Any,
-    policy: Any,
+    log: object,
+    policy: object,
     *,
-    baseline: Any = None,
+    baseline: object = None,
     at_any_time: bool = False,
     delta: float = 0.05,
     reward_range: RewardRange | None = None,

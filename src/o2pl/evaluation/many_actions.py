@@ -18,7 +18,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -120,13 +120,13 @@ class ManyActions:
 
 
 def evaluate_many_actions(
-    log: Any,
-    policy: Any,
-    features: Any,
+    log: object,
+    policy: object,
+    features: object,
     *,
-    logger: Any,
-    shown: Any = None,
-    baseline: Any = None,
+    logger: object,
+    shown: object = None,
+    baseline: object = None,
     delta: float = 0.05,
     reward_range: RewardRange | None = None,
 ) -> ManyActions:
@@ -184,7 +184,7 @@ def evaluate_many_actions(
     )  # fmt: skip
 
 
-def _many_actions_logged(baseline: Any) -> bool:
+def _many_actions_logged(baseline: object) -> bool:
     return isinstance(baseline, str) and baseline == "logged"
 
 
@@ -245,7 +245,7 @@ def _many_actions_blocks(n: int, k: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
-def _many_actions_features(given: Any, shown: Any, log: Interactions) -> Features:
+def _many_actions_features(given: object, shown: object, log: Interactions) -> Features:
     """Check the features and return them as probabilities of categories."""
     table, k = np.asarray(given), int(log.n_actions or 1)
     if table.ndim not in (2, 3) or not table.size:

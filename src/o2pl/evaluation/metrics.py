@@ -135,11 +135,11 @@ class Metrics:
 
 
 def evaluate_metrics(
-    log: Any,
-    policy: Any,
-    metrics: Mapping[str, Any],
+    log: object,
+    policy: object,
+    metrics: Mapping[str, object],
     *,
-    baseline: Any = None,
+    baseline: object = None,
     at_any_time: bool = False,
     delta: float = 0.05,
     reward_range: RewardRange | None = None,
@@ -183,7 +183,7 @@ def evaluate_metrics(
 
 
 def _compared_metrics(
-    log: Interactions, policy: Any, targets: list[Target], delta: float, at_any_time: bool, seed: Seed, shown: Shown
+    log: Interactions, policy: object, targets: list[Target], delta: float, at_any_time: bool, seed: Seed, shown: Shown
 ) -> Comparison:
     model = fit_rewards(log, seed=seed) if len(log) > 1 else None
     columns = columns_for_values(log, targets, model)
@@ -226,7 +226,7 @@ _Column = tuple[Metric, Floats, RewardRange | None]
 
 
 def _metric_columns(
-    log: Interactions, metrics: Mapping[str, Any], at_any_time: bool
+    log: Interactions, metrics: Mapping[str, object], at_any_time: bool
 ) -> tuple[Interactions, dict[str, _Column]]:
     """Return the log without the context columns that are metrics, and what is measured."""
     if not isinstance(metrics, Mapping) or not metrics:

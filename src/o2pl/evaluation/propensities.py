@@ -18,7 +18,7 @@ _LIKELY, _MOSTLY = 0.5, 0.85  # thresholds of a deterministic log: the most like
 _SURPRISE, _RARELY = 0.15, 0.002  # and an unlikely one hardly ever
 
 
-def estimate_propensities(log: Any, *, folds: int = _FOLDS, seed: Seed = 0) -> Interactions:
+def estimate_propensities(log: object, *, folds: int = _FOLDS, seed: Seed = 0) -> Interactions:
     """Return the log with estimated propensities: cross-fitted multinomial logistic regression on the contexts.
 
     No row is used for its own prediction. Influences on the actions that are not in the contexts are missed. Such

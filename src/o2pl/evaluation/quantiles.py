@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -114,10 +114,10 @@ class Distribution:
 
 
 def evaluate_quantiles(
-    log: Any,
-    policy: Any,
+    log: object,
+    policy: object,
     *,
-    baseline: Any = None,
+    baseline: object = None,
     levels: Sequence[float] = (0.1, 0.25, 0.5, 0.75, 0.9),
     worst: Sequence[float] = (0.1,),
     delta: float = 0.05,

@@ -11,7 +11,7 @@ the paper's Prop. B.1.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,7 +115,7 @@ def _sequence_lower(values: Floats, delta: float, method: str, common: bool = Tr
 
 
 def _sequence_weights_and_shares(
-    weights: ArrayLike, rewards: ArrayLike, reward_range: Any, clip: float
+    weights: ArrayLike, rewards: ArrayLike, reward_range: object, clip: float
 ) -> tuple[Floats, Floats, tuple[float, float]]:
     """Return min(w, α) and (r - lowest)/(highest - lowest)."""
     lowest, highest = check_reward_range(reward_range)

@@ -7,7 +7,6 @@ estimated for the policy by its weights: the bias of the truncated value as an e
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ def truncated(log: Interactions, ends: RewardRange) -> tuple[Interactions, Float
     return log.changed(rewards=kept, reward_range=(low, high)), log.rewards - kept
 
 
-def truncated_by_policy(policy: Any, rewards: Floats) -> list[str]:
+def truncated_by_policy(policy: object, rewards: Floats) -> list[str]:
     """Say how many of a log's rewards are beyond the range that a learner without a given range has learned in."""
     if not isinstance(policy, BanditEstimator) or policy._engine is None or policy.reward_range is not None:
         return []

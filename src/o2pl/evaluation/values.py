@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def _added_mass_for_values(mass: Floats | None, probabilities: Floats | None) ->
     return np.asarray(mass + some)
 
 
-def settings_for_values(policy: Any, log: Interactions) -> EstimatorSettings:
+def settings_for_values(policy: object, log: Interactions) -> EstimatorSettings:
     """Return a learner's own clip, baseline and penalty; otherwise the theory's clip and no penalty."""
     plain = EstimatorSettings.theory(len(log))
     if not isinstance(policy, BanditEstimator) or not hasattr(policy, "penalty") or log.reward_range is None:

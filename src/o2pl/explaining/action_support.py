@@ -42,7 +42,7 @@ class LogSupport(NamedTuple):
     offers: bool  # whether rows are offers of items
     actions: dict[Any, ActionSupport]
 
-    def says(self, action: Any) -> str:
+    def says(self, action: object) -> str:
         """Return the support as a sentence."""
         own, called = self.actions[action], action if isinstance(action, str) else f"action {action}"
         what = f"the {own.near:,} {'most similar offers' if self.offers else 'most similar rows'}"

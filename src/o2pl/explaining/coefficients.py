@@ -119,7 +119,7 @@ class Coefficients:
         return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
 
-def coefficients(decider: Decider, labels: Sequence[str] = (), contexts: Any = None) -> Coefficients:
+def coefficients(decider: Decider, labels: Sequence[str] = (), contexts: object = None) -> Coefficients:
     """Return the coefficients of a decider's policy. contexts: examples that restore the names of hashed features."""
     weights = acting_parts(decider.acting, len(decider.members), decider.n_actions or 0).weights
     numbered: tuple[Any, ...] = tuple(range(decider.n_actions or 0)) or ("all",)

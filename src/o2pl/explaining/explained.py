@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from o2pl.explaining import gradients  # noqa: F401  # importing it registers the terms of networks
 from o2pl.explaining.coefficients import Coefficients, coefficients
@@ -21,8 +21,8 @@ class Explainable:
         def _begun(self) -> Engine: ...  # of the learner
 
     def explain(
-        self, context: Any, items: Any = None, *, ids: Any = None, exclude: Any = None, action: Any = None,
-        against: Any = None,
+        self, context: object, items: object = None, *, ids: object = None, exclude: object = None,
+        action: object = None, against: object = None,
     ) -> Explanation:  # fmt: skip
         """Explain an action: how much each feature of the context contributes, compared with another action.
 
@@ -37,7 +37,7 @@ class Explainable:
             engine.decider, (context, items, ids, exclude), action, against, explained_labels(engine), rows
         )
 
-    def coefficients(self, contexts: Any = None) -> Coefficients:
+    def coefficients(self, contexts: object = None) -> Coefficients:
         """Return the weights of linear and quadratic members per unit of the input; `to_frame()` for pandas.
 
         For a Gaussian policy they are those of the mean action.

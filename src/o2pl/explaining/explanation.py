@@ -126,8 +126,8 @@ class Explanation:
 def explanation_of(
     decider: Decider,
     given: Given,
-    action: Any = None,
-    against: Any = None,
+    action: object = None,
+    against: object = None,
     labels: Sequence[str] = (),
     log: Interactions | None = None,
 ) -> Explanation:
@@ -187,7 +187,7 @@ def explanation_of(
     )
 
 
-def _place_in_explanation(given: Any, actions: list[Any], what: str) -> int:
+def _place_in_explanation(given: object, actions: list[Any], what: str) -> int:
     given = given.item() if isinstance(given, np.generic) else given
     if given in actions and not isinstance(given, bool):
         return actions.index(given)

@@ -30,7 +30,7 @@ def explanation_heading(found: Explanation) -> str:
     return f"{one} (probability {first:.4f}) against {other} ({second:.4f})"
 
 
-def _called_in_explanation(action: Any) -> str:
+def _called_in_explanation(action: object) -> str:
     return action if isinstance(action, str) else f"action {action}"
 
 
@@ -100,7 +100,7 @@ def _likeliest_in_explanation(found: Explanation) -> list[Any]:
     return [*first, *(action for action in others if action not in first)][:_ROWS]
 
 
-def _explanation_action_cells(found: Explanation, action: Any) -> list[str]:
+def _explanation_action_cells(found: Explanation, action: object) -> list[str]:
     cells = [str(action), f"{found.probabilities[action]:.4f}", f"{found.without_exploration[action]:.4f}"]
     if found.support is not None:
         own = found.support.actions.get(action)

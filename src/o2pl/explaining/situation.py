@@ -99,7 +99,7 @@ def situation(decider: Decider, given: Given) -> Situation:
     return Situation(rows, names, actions, places.tolist(), scores, acting, effects, variance, probabilities, chosen)
 
 
-def _names_in_situation(decider: Decider, rows: Any, context: Any) -> Any:
+def _names_in_situation(decider: Decider, rows: object, context: object) -> Any:
     contexts = as_contexts(rows)
     if are_sparse_contexts(contexts.own):
         return entry_feature_names(decider.encoder, context)

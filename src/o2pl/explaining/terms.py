@@ -134,7 +134,7 @@ class Compared(NamedTuple):
 
 
 @singledispatch
-def terms_of(policy: Any, member: Any, compared: Compared) -> list[Term] | None:
+def terms_of(policy: object, member: object, compared: Compared) -> list[Term] | None:
     """Return the terms of a member's scores[first] - scores[second]; None if its scores cannot be decomposed.
 
     To support other policies, `@terms_of.register` a function for them, such as integrated gradients.
@@ -178,7 +178,7 @@ def _term_differences(names: Any, first: tuple[Floats, ...], second: tuple[Float
     return found
 
 
-def _sparse_terms(member: Any, compared: Compared, W: Floats, columns: tuple[int, int]) -> list[Term]:
+def _sparse_terms(member: object, compared: Compared, W: Floats, columns: tuple[int, int]) -> list[Term]:
     """Return the terms of hashed rows, entries added up by name. W [slots, K]"""
     sets, rows = compared.sets, compared.inputs
     adds: dict[str, tuple[tuple[str, ...], float]] = {}

@@ -37,7 +37,7 @@ class Settled:
     def observe(self, state: State, rows: Any) -> State:
         return {**self.counted(state[_ROWS][0] + len(rows)), **self.features.observe(self.inner(state), rows)}
 
-    def transform(self, state: State, rows: Any) -> Any:
+    def transform(self, state: State, rows: object) -> Any:
         return self.features.transform(self.inner(state), rows)
 
     def counted(self, rows: float) -> State:

@@ -164,7 +164,7 @@ def some_candidate_learners(candidates: Sequence[Candidate], beginnings: Sequenc
     return tuple(one for one in candidates if one.name.startswith(tuple(beginnings)))
 
 
-def named_candidate_learners(learners: Sequence[Any]) -> tuple[Candidate, ...]:
+def named_candidate_learners(learners: Sequence[object]) -> tuple[Candidate, ...]:
     """Return candidates from user-supplied learners, named by their settings."""
     found = []
     for learner in learners:

@@ -86,8 +86,8 @@ Spread = Callable[
 
 def evaluate_out_of_core(
     path: Path,
-    policy: Any,
-    baseline: Any = None,
+    policy: object,
+    baseline: object = None,
     *,
     reward_range: RewardRange | None = None,
     delta: float = 0.05,
@@ -144,7 +144,7 @@ def evaluated_part_sums(job: Job, part: ParquetPart) -> RowSums:
     return sums
 
 
-def _evaluated_sides(policies: Sequence[Any], log: Interactions, contexts: Any, model: RewardModel) -> list[Side]:
+def _evaluated_sides(policies: Sequence[object], log: Interactions, contexts: object, model: RewardModel) -> list[Side]:
     named = zip(policies, ("policy", "baseline"), strict=False)
     targets = [as_target(one, log, name, contexts=contexts) for one, name in named]
     return [

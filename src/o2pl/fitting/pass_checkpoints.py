@@ -78,7 +78,7 @@ def _pass_checkpoint_stamp(file: Path) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
-def fingerprint(*values: Any) -> str:
+def fingerprint(*values: object) -> str:
     """Return a hash of the values that is the same in every process."""
     taken = hashlib.blake2b(digest_size=16)
     for value in values:

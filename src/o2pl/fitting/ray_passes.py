@@ -118,7 +118,7 @@ class RayPasses(BlockPasses):
 
         return sums
 
-    def _answer(self, place: int, reference: Any, task: Any, params: Any) -> Sums | None:
+    def _answer(self, place: int, reference: object, task: object, params: object) -> Sums | None:
         failures = self._ray.exceptions
         for _ in range(_DEATHS):
             try:

@@ -296,7 +296,7 @@ def _said_of_dsjson(error: Exception) -> str:
 # -- writing
 
 
-def write_dsjson(tables: Iterable[Any]) -> Iterator[bytes]:
+def write_dsjson(tables: Iterable[object]) -> Iterator[bytes]:
     """Yield lines, one per event."""
     _, _, msgspec = _dsjson_decoders()
     encode = msgspec.json.encode
@@ -314,7 +314,7 @@ def write_dsjson(tables: Iterable[Any]) -> Iterator[bytes]:
         yield _dsjson_slots_line(slots, encode)
 
 
-def _dsjson_line(row: dict[str, Any], encode: Any) -> bytes:
+def _dsjson_line(row: dict[str, Any], encode: object) -> bytes:
     """Return a line in the field order that VW needs: labels first."""
     parts = []
     action, reward, propensity = row["action"], row["reward"], row["propensity"]
@@ -341,12 +341,12 @@ def _dsjson_line(row: dict[str, Any], encode: Any) -> bytes:
 _NAMES = {"Timestamp": "time", "EventId": "event_id", "pdrop": "drop_probability", "_skipLearn": "skip_learn"}
 
 
-def _common_dsjson_fields(row: dict[str, Any], encode: Any) -> list[bytes]:
+def _common_dsjson_fields(row: dict[str, Any], encode: object) -> list[bytes]:
     parts = [_dsjson_field(name, row[column], encode) for name, column in _NAMES.items() if row.get(column) is not None]
     return [*parts, row["rest"].encode()[1:-1]] if row.get("rest") else parts
 
 
-def _dsjson_slots_line(rows: list[dict[str, Any]], encode: Any) -> bytes:
+def _dsjson_slots_line(rows: list[dict[str, Any]], encode: object) -> bytes:
     outcomes = []
     for row in rows:
         parts = [] if row["reward"] is None else [_dsjson_field("_label_cost", 0.0 - row["reward"], encode)]

@@ -36,7 +36,7 @@ class _Pairs(list[tuple[str, Any]]):
     """The members of a JSON object; names may repeat."""
 
 
-def _erase_at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
+def _erase_at(value: object, path: tuple[str, ...]) -> Iterator[Any]:
     if isinstance(value, _Pairs):
         for name, inner in value:
             if path and name == path[0]:
@@ -48,7 +48,7 @@ def _erase_at(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
         yield value
 
 
-def _same_to_erase(found: Any, text: str) -> bool:
+def _same_to_erase(found: object, text: str) -> bool:
     """Compare a value with text: 17 equals 17.0 and "17"."""
     if isinstance(found, str):
         return found == text

@@ -19,7 +19,7 @@ ROLES = (
 )  # fmt: skip
 
 
-def json_context_column(tables: Iterable[Any], *, numbered: bool = False) -> Iterator[Any]:
+def json_context_column(tables: Iterable[object], *, numbered: bool = False) -> Iterator[Any]:
     """Yield tables whose context is one JSON column, as VW's formats need it.
 
     Feature columns become members of an object. If actions are integers or strings, each becomes an item of `_multi`
@@ -123,7 +123,7 @@ def with_lists_of_json_columns(table: Any) -> Any:
     return table
 
 
-def _moment_in_json_column(moment: Any) -> str:
+def _moment_in_json_column(moment: object) -> str:
     return str(moment.isoformat() if isinstance(moment, datetime | date) else moment)
 
 

@@ -246,7 +246,7 @@ def _decisions_of_log_table(table: Any) -> Any:
     return compute.binary_join_element_wise(events, compute.cast(table.column("slot"), "string"), "/")
 
 
-def _repeated_in_log_table(table: Any) -> dict[int, tuple[str, int]]:
+def _repeated_in_log_table(table: object) -> dict[int, tuple[str, int]]:
     """Return, for rows whose decision is in an earlier row, its id and that row."""
     from pyarrow import compute
 
@@ -261,7 +261,7 @@ def _repeated_in_log_table(table: Any) -> dict[int, tuple[str, int]]:
     return found
 
 
-def _ids_of_log_table(table: Any) -> Any:
+def _ids_of_log_table(table: object) -> Any:
     names = _decisions_of_log_table(table)
     if names is None or names.null_count == len(names):
         return None

@@ -42,11 +42,11 @@ class Path:
         """The last name of the path."""
         return next((str(step) for step in reversed(self.steps) if isinstance(step, str) and step != _EACH), "context")
 
-    def of(self, event: Any) -> Any:
+    def of(self, event: object) -> Any:
         """Return what is there; `_NOTHING` if nothing is."""
         return _follow_mapping(event, self.steps)
 
-    def needed(self, event: Any, expected: str) -> Any:
+    def needed(self, event: object, expected: str) -> Any:
         found = self.of(event)
         if found is _NOTHING or found is None:
             there = f" (fields: {', '.join(list(event)[:8])})" if isinstance(event, dict) and found is _NOTHING else ""
@@ -143,7 +143,7 @@ def read_mapped(lines: IO[bytes] | Iterable[bytes], mapping: Mapping, bad: BadRo
         yield pa.table({name: [row[name] for row in rows] for name in rows[0]})
 
 
-def _mapped_row(event: Any, mapping: Mapping) -> dict[str, Any]:
+def _mapped_row(event: object, mapping: Mapping) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise _Wrong(f"found {_shown_in_mapping(event)}, expected an object")
     paths = mapping.paths
@@ -164,7 +164,7 @@ def _mapped_row(event: Any, mapping: Mapping) -> dict[str, Any]:
     return {"context": json.dumps(context, ensure_ascii=False), **row}
 
 
-def _mapped_context(event: Any, paths: tuple[Path, ...]) -> dict[str, Any]:
+def _mapped_context(event: object, paths: tuple[Path, ...]) -> dict[str, Any]:
     """Return the object at the only path; with several, what is at each by the path's last name."""
     found: dict[str, Any] = {}
     for path in paths:
@@ -177,7 +177,7 @@ def _mapped_context(event: Any, paths: tuple[Path, ...]) -> dict[str, Any]:
     return found
 
 
-def _mapped_items(event: Any, path: Path) -> list[Any]:
+def _mapped_items(event: object, path: Path) -> list[Any]:
     found = path.needed(event, "a list of items")
     if not isinstance(found, list) or not found:
         raise _Wrong(f"{path.text}: found {_shown_in_mapping(found)}, expected a list of at least one item")
@@ -189,7 +189,7 @@ def _mapped_items(event: Any, path: Path) -> list[Any]:
     return found
 
 
-def _mapped_place(event: Any, paths: dict[str, Path], items: list[Any]) -> int:
+def _mapped_place(event: object, paths: dict[str, Path], items: list[Any]) -> int:
     """Return which item was taken: its place from 0, its id, or the item itself if that is a word."""
     path = paths["chosen"]
     chosen = path.needed(event, "the place of an item, or its id")
@@ -217,21 +217,21 @@ def _mapped_place(event: Any, paths: dict[str, Path], items: list[Any]) -> int:
     )
 
 
-def _mapped_action(event: Any, path: Path) -> Any:
+def _mapped_action(event: object, path: Path) -> Any:
     found = path.needed(event, "an action: a number or a word")
     if isinstance(found, bool) or not isinstance(found, int | float | str):
         raise _Wrong(f"{path.text}: found {_shown_in_mapping(found)}, expected an action: a number or a word")
     return found
 
 
-def _mapped_number(event: Any, path: Path) -> float:
+def _mapped_number(event: object, path: Path) -> float:
     found = path.needed(event, "a number")
     if not isinstance(found, int | float):
         raise _Wrong(f"{path.text}: found {_shown_in_mapping(found)}, expected a number")
     return float(found)
 
 
-def _shown_in_mapping(value: Any) -> str:
+def _shown_in_mapping(value: object) -> str:
     if value is _NOTHING:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False, default=lambda _: "nothing")

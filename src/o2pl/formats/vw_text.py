@@ -146,7 +146,7 @@ def _one_vw_text_row(first: int, event: list[str]) -> list[dict[str, Any]]:
 
 
 def _slow_vw_text(
-    pa: Any, found: Iterable[tuple[int, list[dict[str, Any]] | BadLine]], bad: BadRows, *, real: bool = False
+    pa: object, found: Iterable[tuple[int, list[dict[str, Any]] | BadLine]], bad: BadRows, *, real: bool = False
 ) -> tuple[Any, list[int]]:
     """Collect rows. Returns the table (or None) and the first line of each row. real: actions are real numbers."""
     rows: list[dict[str, Any]] = []

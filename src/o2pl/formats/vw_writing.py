@@ -13,7 +13,7 @@ Pairs = list[tuple[str, Any]]  # a JSON object; keys may repeat
 _MEANT = " \t\n:|"  # characters with a meaning in text
 
 
-def write_vw_text(tables: Iterable[Any]) -> Iterator[bytes]:
+def write_vw_text(tables: Iterable[object]) -> Iterator[bytes]:
     """Yield the lines of decisions; events of several lines have an empty line after each."""
     slots: list[dict[str, Any]] = []  # of one event
     for table in tables:
@@ -123,7 +123,7 @@ def write_vw_features(pairs: Pairs, namespace: str = "") -> str:
     return " ".join(part for part in (first, *inner) if part)
 
 
-def _write_vw_as_number(value: Any) -> bool:
+def _write_vw_as_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

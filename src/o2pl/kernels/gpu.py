@@ -49,7 +49,7 @@ def find_gpu(name: str) -> Any:
         ) from None
 
 
-def check_gpu(name: Any) -> str:
+def check_gpu(name: object) -> str:
     if name not in DEVICES:
         raise InvalidInput(f"device: found {name!r}, expected 'cpu', 'gpu', or 'xla' for JAX's own device")
     return str(name)
@@ -60,7 +60,7 @@ def gpu_bytes_needed(n: int, width: int, n_actions: int, controlled: bool) -> in
     return n * (8 * width + 16 + 4 * n_actions * controlled)
 
 
-def check_gpu_room(device: Any, n: int, width: int, n_actions: int, controlled: bool) -> None:
+def check_gpu_room(device: object, n: int, width: int, n_actions: int, controlled: bool) -> None:
     """Reject a log that does not fit into GPU memory, before anything is copied."""
     stats = device.memory_stats() if hasattr(device, "memory_stats") else None
     if not stats or "bytes_limit" not in stats:

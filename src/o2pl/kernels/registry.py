@@ -81,7 +81,7 @@ def _registered(problem: MemberProblem, key: Key) -> Function | None:
     return None if make is None or (problem.log.weights is not None and key not in WEIGHED) else make(problem)
 
 
-def features_for_registered(features: FeatureMap, seen: State, contexts: Any) -> Any:
+def features_for_registered(features: FeatureMap, seen: State, contexts: object) -> Any:
     """Return the features of rows, or of each action of a set."""
     rows = as_contexts(contexts)
     return rows.with_features(features.transform(seen, rows.inputs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from o2pl.learners.discrete import DiscreteEstimator
 
 
-def add_action(learner: DiscreteEstimator, name: str | None, like: Any) -> int | str:
+def add_action(learner: DiscreteEstimator, name: str | None, like: object) -> int | str:
     """Let a learner choose one more action. Returns its name or index."""
     engine, names = _engine_with_action_set(learner, "add_action"), learner.actions_
     if name is not None and name in learner._removed:  # what was learned of it is still there
@@ -63,7 +63,7 @@ def _engine_with_action_set(learner: DiscreteEstimator, of: str) -> Engine:
     return learner._engine
 
 
-def _index_in_action_set(learner: DiscreteEstimator, action: Any, what: str) -> int:
+def _index_in_action_set(learner: DiscreteEstimator, action: object, what: str) -> int:
     """Return the index of an action, given by its name or, if actions have none, its index."""
     names: Names = learner.actions_
     if names:

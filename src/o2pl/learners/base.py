@@ -80,7 +80,7 @@ class BanditEstimator(RoundByRound, ABC):
     def _new_encoder(self, kind: str = ROW, **known: Any) -> Encoder:
         """Return an encoder of contexts of this kind. known: its `width`, `shared` and `schema`, from a file."""
 
-    def _kind_of(self, contexts: Any) -> str:
+    def _kind_of(self, contexts: object) -> str:
         """Return the kind of the first contexts, for learners that choose their policy by it."""
         return ROW
 
@@ -97,7 +97,7 @@ class BanditEstimator(RoundByRound, ABC):
         """Return (lowest, limit) with lowest ≤ action < limit. Needs an engine."""
 
     @abstractmethod
-    def _rewards(self, encoder: Encoder, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
+    def _rewards(self, encoder: Encoder, rounds: int, rewards: object) -> tuple[Rewards, int | None]:
         """Return the rewards of a simulation as a function, and the number of actions if they determine it."""
 
     def _ends(self) -> RewardRange | None:
@@ -106,7 +106,7 @@ class BanditEstimator(RoundByRound, ABC):
 
     # -- the first use
 
-    def _begin(self, contexts: Any) -> Engine:
+    def _begin(self, contexts: object) -> Engine:
         with _BEGINNING:
             if self._engine is None:
                 encoder = self._encoder_of(contexts)
@@ -122,11 +122,11 @@ class BanditEstimator(RoundByRound, ABC):
         self._places = {name: place for place, name in enumerate(names)} if names else None
         self._engine = engine
 
-    def _encoder_of(self, contexts: Any) -> Encoder:
+    def _encoder_of(self, contexts: object) -> Encoder:
         """Return the encoder of contexts, which may be the first ones."""
         return self._new_encoder(self._kind_of(contexts)) if self._engine is None else self._engine.encoder
 
-    def _encoder_for(self, *log: Any) -> Encoder:
+    def _encoder_for(self, *log: object) -> Encoder:
         """Return the encoder of a log or four columns, which may be the first ones."""
         return self._encoder_of(next(iter(interactions_or_columns(*log))))
 
@@ -169,13 +169,13 @@ class BanditEstimator(RoundByRound, ABC):
         )  # fmt: skip
 
     def _numbered_actions(
-        self, encoder: Encoder, actions: Any, names: Names, n_actions: int | None
+        self, encoder: Encoder, actions: object, names: Names, n_actions: int | None
     ) -> tuple[Any, Names]:
         """Convert actions to this learner's indices. Returns them and their names. names: action names of the log."""
         return actions, ()
 
     def partial_fit(
-        self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None, *,
+        self, contexts: object, actions: object = None, rewards: object = None, propensities: object = None, *,
         at_most: int | None = None,
     ) -> Self:  # fmt: skip
         """Add a batch to the log and learn from the whole log. The batch may come from any logging policy.
@@ -207,7 +207,7 @@ class BanditEstimator(RoundByRound, ABC):
             refresh(engine, at_most)
         self._adopt(engine)
 
-    def forget(self, ids: Any) -> int:
+    def forget(self, ids: object) -> int:
         """Erase decisions: their rows in the log, and all that was learned from them. Returns how many there were.
 
         The learner learns from the remaining rows again, which takes as long as `fit`. Names of hashed words are
@@ -309,7 +309,9 @@ class BanditEstimator(RoundByRound, ABC):
 
     # -- evaluation
 
-    def score(self, contexts: Any, actions: Any = None, rewards: Any = None, propensities: Any = None) -> float:
+    def score(
+        self, contexts: object, actions: object = None, rewards: object = None, propensities: object = None
+    ) -> float:
         """Estimate the mean reward of the acting policy on a log: Σ w r / Σ w with w = π(a|x)/q (SNIPS).
 
         The arguments are those of `fit`.
@@ -322,7 +324,7 @@ class BanditEstimator(RoundByRound, ABC):
         weights = weights if batch.row_weights is None else weights * batch.row_weights
         return float(np.average(batch.rewards, weights=weights))
 
-    def safe_to_deploy(self, baseline: Any = "logged", delta: float = 0.05, *, fresh: Any = None) -> Any:
+    def safe_to_deploy(self, baseline: object = "logged", delta: float = 0.05, *, fresh: object = None) -> Any:
         """Test whether the policy is better than `baseline` with probability at least 1 - δ.
 
         Parameters

@@ -28,23 +28,23 @@ class ContinuousEstimator(Explainable, BanditEstimator):
     _action_type = float
     _density = True
 
-    def predict_density(self, contexts: Any, actions: Any) -> Floats:
+    def predict_density(self, contexts: object, actions: object) -> Floats:
         """Return the density of each action under the acting policy, [n]."""
         rows = self._begun().encoder.encode(contexts)
         return self._likelihoods(rows, check_continuous_actions(_one_continuous_each(rows, actions)))
 
-    def predict_moments(self, contexts: Any) -> tuple[Floats, Floats]:
+    def predict_moments(self, contexts: object) -> tuple[Floats, Floats]:
         """Return the exact mean and standard deviation of the acting policy's actions. [n], [n]"""
         return self._begun().decider.moments(self._begun().encoder.encode(contexts))
 
-    def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
+    def nodes(self, contexts: object) -> tuple[Floats, Floats]:
         """Return quadrature nodes and weights of the policy, exact for quadratic functions of the action."""
         return self._begun().decider.nodes(contexts)
 
     def _new_encoder(self, kind: str = ROW, **known: Any) -> Encoder:
         return Encoder(kind, **known)
 
-    def _kind_of(self, contexts: Any) -> str:
+    def _kind_of(self, contexts: object) -> str:
         if schema_has_texts(contexts):
             raise InvalidInput(
                 f"contexts: found texts, which {type(self).__name__} would take for categories, expected categories of"
@@ -65,14 +65,14 @@ class ContinuousEstimator(Explainable, BanditEstimator):
             return -sys.float_info.max, math.inf
         return math.nextafter(bounds[0], math.inf), bounds[1]
 
-    def _rewards(self, encoder: Encoder, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
+    def _rewards(self, encoder: Encoder, rounds: int, rewards: object) -> tuple[Rewards, int | None]:
         if not callable(rewards):
             raise InvalidInput(f"rewards: found {type(rewards).__name__}, expected a function of rows and actions")
         ends = check_reward_range(self.reward_range)
         return Rewards(lambda rows, actions: check_rewards(rewards(rows, actions), ends)), None
 
 
-def check_continuous_bounds(bounds: Any) -> Bounds | None:
+def check_continuous_bounds(bounds: object) -> Bounds | None:
     return None if bounds is None else check_pair("bounds", bounds, "lowest action", "highest action")
 
 

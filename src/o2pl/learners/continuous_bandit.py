@@ -69,21 +69,21 @@ class ContinuousBandit(ContinuousEstimator):
     cells: int = 32
     random_state: Any = None
 
-    def predict(self, contexts: Any) -> Floats:
+    def predict(self, contexts: object) -> Floats:
         """Return the action with the highest expected reward for each context, [n]."""
         places = self.cells * _FINE
         policy, params, features = self._parts(self._begun().encoder.encode(contexts))
         best = policy.along(params, features, places).argmax(axis=1)
         return policy.cells.actions((best + 0.5) / places)
 
-    def predict_reward(self, contexts: Any, actions: Any) -> Floats:
+    def predict_reward(self, contexts: object, actions: object) -> Floats:
         """Return the estimated mean reward of each action, [n]."""
         rows = self._begun().encoder.encode(contexts)
         policy, params, features = self._parts(rows)
         shares, _ = policy.forward(params, features, self._check_actions(self._begun().encoder, rows, actions))
         return np.asarray(to_reward(-shares, self.reward_range))
 
-    def _parts(self, rows: Any) -> tuple[Curve, Floats, Floats]:
+    def _parts(self, rows: object) -> tuple[Curve, Floats, Floats]:
         """Return the policy, its parameters and the features of these rows."""
         member: Any = self._begun().members[0]
         return member.policy, member.params, member.seen.features.transform(member.seen.state, rows)

@@ -104,11 +104,11 @@ class DiscreteEstimator(Explainable, BanditEstimator):
 
     # -- decisions among items, or among some of the actions
 
-    def _is_nothing(self, context: Any) -> bool:
+    def _is_nothing(self, context: object) -> bool:
         fixed = self.n_actions is not None or self.actions is not None
         return context is None or (fixed and type(context) is list and not context)
 
-    def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
+    def _act_among(self, context: object, items: object, ids: object, exclude: object, slots: int | None) -> Decision:
         if items is None and not self._offers(context):
             return self._act_without(context, ids, exclude, slots)
         offer = offer_of(context, items, ids, exclude)
@@ -134,7 +134,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
             made.append((encoder.entry(left), left.place(action), reward, propensity, None))
         return made
 
-    def _offers(self, context: Any) -> bool:
+    def _offers(self, context: object) -> bool:
         """Return whether a context contains the actions to choose from."""
         if kind_of_context(context) != ROW:
             return True
@@ -142,7 +142,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
             return self.policy not in BY_CONTEXTS and self._new_encoder().items
         return self._engine.encoder.items
 
-    def _act_without(self, context: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
+    def _act_without(self, context: object, ids: object, exclude: object, slots: int | None) -> Decision:
         """Decide among a fixed number of actions, with some of them excluded."""
         if ids is not None or slots is not None:
             raise InvalidInput("act: found `ids` or `slots` without items, expected act(user, items, slots=3)")
@@ -173,11 +173,11 @@ class DiscreteEstimator(Explainable, BanditEstimator):
 
     # -- the acting policy
 
-    def predict_proba(self, contexts: Any) -> Floats:
+    def predict_proba(self, contexts: object) -> Floats:
         """Return the acting policy's probabilities, [n, K]; for action sets, flat, one per (context, action)."""
         return self._begun().decider.probabilities(self._begun().encoder.encode(contexts))
 
-    def predict(self, contexts: Any) -> Array:
+    def predict(self, contexts: object) -> Array:
         """Return the most likely action of each context, [n]: its name or item id if actions have names."""
         rows = self._begun().encoder.encode(contexts)
         probabilities = self._begun().decider.probabilities(rows)
@@ -193,7 +193,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
 
     # -- building the engine
 
-    def _kind_of(self, contexts: Any) -> str:
+    def _kind_of(self, contexts: object) -> str:
         kind = kind_of_contexts(contexts)
         fixed = self.n_actions is not None or self.actions is not None
         if kind == MATRIX and fixed and isinstance(self.policy, str) and self.policy in BY_CONTEXTS:
@@ -351,7 +351,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
     def _action_bounds(self, encoder: Encoder) -> tuple[float, float]:
         return 0, math.inf if encoder.items else self.n_actions_  # sizes of sets vary: the engine checks
 
-    def _rewards(self, encoder: Encoder, rounds: int, rewards: Any) -> tuple[Rewards, int | None]:
+    def _rewards(self, encoder: Encoder, rounds: int, rewards: object) -> tuple[Rewards, int | None]:
         if callable(rewards):
             known = self._known_actions(encoder)
             if known is None:
@@ -368,7 +368,7 @@ class DiscreteEstimator(Explainable, BanditEstimator):
         return Rewards(lambda rows, actions: table[rows, actions], table), table.shape[1]
 
 
-def discrete_exploration(given: Any, instead: str = "") -> Exploration:
+def discrete_exploration(given: object, instead: str = "") -> Exploration:
     """Return an exploration rule: a number ε becomes uniform exploration. instead: alternatives, for the message."""
     if hasattr(given, "at"):
         rule: Exploration = given

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from o2pl.learners.base import BanditEstimator
 
 
-def forget(learner: BanditEstimator, given: Any) -> int:
+def forget(learner: BanditEstimator, given: object) -> int:
     """Let a learner forget these decisions. Returns the number of rows and of waiting decisions that are gone."""
     before, numbers = learner._begun(), _numbers_to_forget(given)
     with before.lock:

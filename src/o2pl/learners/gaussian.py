@@ -79,11 +79,11 @@ class GaussianO2PL(ContinuousEstimator):
     delta: float = 0.05
     random_state: Any = None
 
-    def predict(self, contexts: Any) -> Floats:
+    def predict(self, contexts: object) -> Floats:
         """Return the mean action for each context, [n]."""
         return self._begun().decider.means(self._begun().encoder.encode(contexts))
 
-    def nodes(self, contexts: Any) -> tuple[Floats, Floats]:
+    def nodes(self, contexts: object) -> tuple[Floats, Floats]:
         """Return quadrature nodes and weights. Gauss-Hermite for a normal policy: exact up to degree 9."""
         if not isinstance(self._policy(), Gaussian):
             return super().nodes(contexts)

@@ -117,7 +117,7 @@ KINDS: dict[str, tuple[FeatureMap, bool]] = {
 _OF_ITEMS = {OFFER: "items", MATRIX: "actionwise", DICTIONARIES: "hashed actionwise"}
 
 
-def incumbent_policy_for(contexts: Any) -> str:
+def incumbent_policy_for(contexts: object) -> str:
     """Return the policy class in `KINDS` for these contexts. Dictionaries are encoded as numeric rows."""
     kind = kind_of_contexts(contexts)
     if kind in _OF_ITEMS:
@@ -247,7 +247,7 @@ class SafeImprovement(Parameters):
         self._encoder = encoder
         return self
 
-    def _kind(self, contexts: Any) -> tuple[str, FeatureMap, bool]:
+    def _kind(self, contexts: object) -> tuple[str, FeatureMap, bool]:
         """Return the name of the policy, its features, and whether contexts are action sets."""
         name = incumbent_policy_for(contexts) if self.policy == "auto" else self.policy
         if name not in KINDS:
@@ -327,17 +327,17 @@ class SafeImprovement(Parameters):
                 " Keep the incumbent itself, or pass it: incumbent=policy"
             )
 
-    def predict_proba(self, contexts: Any) -> Floats:
+    def predict_proba(self, contexts: object) -> Floats:
         """Return the new policy's probabilities, [n, K] (flat for action sets); the incumbent's if it stays."""
         return self._probabilities(contexts)[0]
 
-    def predict(self, contexts: Any) -> Array:
+    def predict(self, contexts: object) -> Array:
         """Return the most likely action of each context, [n]; by name if actions have names."""
         found, rows = self._probabilities(contexts)
         likeliest = as_contexts(rows).likeliest(found)
         return np.array(self.actions_)[likeliest] if self.actions_ else likeliest
 
-    def _probabilities(self, contexts: Any) -> tuple[Floats, Any]:
+    def _probabilities(self, contexts: object) -> tuple[Floats, Any]:
         chosen = self._fitted()
         assert self._encoder is not None
         self.check_kept()
@@ -367,7 +367,7 @@ def _check_incumbent_probabilities(incumbent: Any, rows: Interactions, policy: A
     return known
 
 
-def _incumbent_table(incumbent: Any, rows: Interactions, given: Any) -> Any:
+def _incumbent_table(incumbent: object, rows: Interactions, given: object) -> Any:
     """Return the probabilities of all actions; a policy is asked for them on the raw contexts."""
     if not (hasattr(incumbent, "predict_proba") or callable(incumbent)):
         return incumbent

@@ -71,7 +71,7 @@ class Learned(Parameters):
             raise NothingLearned(f"{type(self).__name__} has seen no data: call act, update, partial_fit or fit first")
         return self._engine
 
-    def _likelihoods(self, contexts: Any, actions: Array) -> Floats:
+    def _likelihoods(self, contexts: object, actions: Array) -> Floats:
         """Return π(a|x) of the acting policy for checked rows, [n]."""
         return self._begun().decider.likelihoods(contexts, actions)
 

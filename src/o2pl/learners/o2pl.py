@@ -132,14 +132,14 @@ class O2PL(DiscreteEstimator):
 
     @classmethod
     def paper(
-        cls, n_actions: int | None = None, *, policy: Any = "linear", schedule: Any = "exact", **settings: Any
+        cls, n_actions: int | None = None, *, policy: object = "linear", schedule: object = "exact", **settings: object
     ) -> Self:
         """Return the paper's Algorithm 1: solve every round, λ = 1, b = 0, theoretical α and δ, no control variate."""
         literal: dict[str, Any] = {"penalty": 1.0, "baseline": None, "control": None, "l2": 0.0, "sharpness": 1.0}
         return cls(n_actions, policy=policy, schedule=schedule, **(literal | settings))
 
     @classmethod
-    def paper_replay(cls, n_actions: int | None = None, **settings: Any) -> Self:
+    def paper_replay(cls, n_actions: int | None = None, **settings: object) -> Self:
         """Return the paper's replay-Adam benchmark variant: last 200 rows, 5 steps every 5 rounds, after 50 rounds.
 
         The paper does not state its penalty weight there. At λ = 1 the terms in log(1/δ) dominate what 200 rows can

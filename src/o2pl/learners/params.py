@@ -19,7 +19,7 @@ def refusing_params(**retired: str) -> Callable[[_Class], _Class]:
         init: Any = cls.__init__  # type: ignore[misc]
 
         @functools.wraps(init)
-        def checked(self: Any, *args: Any, **settings: Any) -> None:
+        def checked(self: object, *args: object, **settings: object) -> None:
             for name in retired.keys() & settings.keys():
                 raise InvalidInput(f"{name}: found {settings[name]!r}, expected nothing: {retired[name]}")
             init(self, *args, **settings)
@@ -41,7 +41,7 @@ class Parameters:
         """Return the constructor's arguments by name."""
         return {name: getattr(self, name) for name in self._names()}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set constructor arguments of a learner without data; one that has learned keeps its settings."""
         unknown = sorted(set(params) - set(self._names()))
         if unknown:

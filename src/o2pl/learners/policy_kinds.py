@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from o2pl.data.kinds import DICTIONARIES, MATRIX, OFFER, WORDS
 from o2pl.engine.member import LINEAR, Member
@@ -85,7 +84,7 @@ def check_policy_kind(member: Member) -> None:
         )
 
 
-def features_for_policy(policy: Any) -> FeatureMap:
+def features_for_policy(policy: object) -> FeatureMap:
     """Return default features. Shared weights need no intercept; finite classes use contexts unchanged."""
     if isinstance(innermost_neural(policy), FinitePolicies):
         return Chain(())

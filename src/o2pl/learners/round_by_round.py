@@ -42,7 +42,7 @@ class RoundByRound(Learned, ABC):
     _places: dict[str, int] | None = None  # index of each action name
 
     @abstractmethod
-    def _begin(self, contexts: Any) -> Engine:
+    def _begin(self, contexts: object) -> Engine:
         """Return the engine, created for these contexts if there is none."""
 
     @abstractmethod
@@ -84,11 +84,11 @@ class RoundByRound(Learned, ABC):
 
     act = _core.in_one_call(act, "act")
 
-    def _is_nothing(self, context: Any) -> bool:
+    def _is_nothing(self, context: object) -> bool:
         """Return whether nothing is known of this context: None, or an empty list where no items are expected."""
         return context is None
 
-    def _act_among(self, context: Any, items: Any, ids: Any, exclude: Any, slots: int | None) -> Decision:
+    def _act_among(self, context: object, items: object, ids: object, exclude: object, slots: int | None) -> Decision:
         raise InvalidInput(f"act: found items, `exclude` or `slots`, which {type(self).__name__} does not have")
 
     @overload
@@ -141,7 +141,7 @@ class RoundByRound(Learned, ABC):
 
     update = _core.in_one_call(update, "update")
 
-    def _decided(self, given: Any, action: Any, reward: Any) -> tuple[Any, Any, Any, Any, int]:
+    def _decided(self, given: object, action: object, reward: object) -> tuple[Any, Any, Any, Any, int]:
         """Return context, action, reward, propensity and number of a decision from the arguments of `update`."""
         if not isinstance(given, Decision | str) or (action is None) == (reward is None):
             raise InvalidInput(
@@ -169,7 +169,7 @@ class RoundByRound(Learned, ABC):
 
     # -- many at once
 
-    def act_many(self, contexts: Any) -> Decisions:
+    def act_many(self, contexts: object) -> Decisions:
         """Draw an action for each of many contexts: the same decisions as one call of `act` each, at once.
 
         Parameters
@@ -191,7 +191,7 @@ class RoundByRound(Learned, ABC):
             engine.pending.keep_many(decisions)
         return decisions
 
-    def update_many(self, decisions: Any, rewards: Any) -> Self:
+    def update_many(self, decisions: object, rewards: object) -> Self:
         """Learn from many decisions and their rewards: the same as one call of `update` each, in this order.
 
         Parameters
@@ -218,7 +218,7 @@ class RoundByRound(Learned, ABC):
             engine.append(context, self._places[action] if self._places else action, reward, propensity, number)
         return self
 
-    def _update_list(self, given: Any, actions: Any, rewards: Any, propensities: Any) -> Self:
+    def _update_list(self, given: object, actions: object, rewards: object, propensities: object) -> Self:
         """Update all slots of a list, or none if one is invalid."""
         told = self._listed(given, actions, rewards, propensities)
         for context, action, reward, propensity, number in told:  # each as returned by `_decided`

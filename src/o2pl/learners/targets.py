@@ -135,7 +135,7 @@ def table_target(name: str, log: Interactions, table: Floats) -> Target:
 # -- action names
 
 
-def target_names(policy: Any) -> Names:
+def target_names(policy: object) -> Names:
     """Return the names of a policy's actions, in the order of its probabilities; empty if they have none."""
     if isinstance(policy, str) or not hasattr(policy, "predict_proba"):
         return ()
@@ -148,7 +148,7 @@ def target_names(policy: Any) -> Names:
     )
 
 
-def with_target_names(log: Interactions, *policies: Any) -> Interactions:
+def with_target_names(log: Interactions, *policies: object) -> Interactions:
     """Return the log with the names of actions that only the policies know appended."""
     if not log.action_names or log.encoded.items is not None:
         return log
@@ -176,7 +176,7 @@ def _check_named_target(which: str, names: Names, log: Interactions) -> None:
     )
 
 
-def _target_in_order(probabilities: Any, names: Names, log: Interactions) -> Any:
+def _target_in_order(probabilities: object, names: Names, log: Interactions) -> Any:
     """Reorder columns to the log's names; 0 for actions that the policy does not know."""
     if not names or names == log.action_names:
         return probabilities
@@ -266,7 +266,7 @@ def _require_target(fine: bool, what: str, log: Interactions, name: str) -> None
         raise InvalidInput(f"{name}: found a policy for {what}, expected one for {log.n_actions or 'sets of'} actions")
 
 
-def _checked_target(probabilities: Any, log: Interactions, rows: slice, name: str) -> Floats:
+def _checked_target(probabilities: object, log: Interactions, rows: slice, name: str) -> Floats:
     """Check probabilities of all actions in a block of rows: they sum to 1 and cover the log's actions."""
     given = np.asarray(probabilities, np.float64)
     _require_target(not log.continuous, "discrete actions", log, name)

@@ -71,7 +71,7 @@ class Outcome:
         return self.dispersion * self.level_l2
 
     def prepare(
-        self, rows: Interactions, control: Any = None, weights: Floats | None = None, totals: Totals | None = None
+        self, rows: Interactions, control: object = None, weights: Floats | None = None, totals: Totals | None = None
     ) -> OutcomeLog:
         """Prepare rows. totals: of the whole log, if these rows are a part of it; without weights."""
         sets = rows.encoded

@@ -35,7 +35,7 @@ class LeastSquares:
     def rate(self, n: int) -> float:
         return 1.0
 
-    def prepare(self, rows: Interactions, control: Any = None, weights: Floats | None = None) -> SquaresLog:
+    def prepare(self, rows: Interactions, control: object = None, weights: Floats | None = None) -> SquaresLog:
         return SquaresLog(rows.actions, -rows.losses, self.l2, weights)
 
 

@@ -93,7 +93,7 @@ def jax_slopes(policy: Any, params: Floats, x: Floats, outputs: Floats) -> Float
         return np.asarray(slopes, np.float64)
 
 
-def jax_unravelled(tree: Any) -> tuple[Floats, Callable[[Any], Any]]:
+def jax_unravelled(tree: object) -> tuple[Floats, Callable[[Any], Any]]:
     """Return the flat vector of a tree of arrays, and the function that restores the tree."""
     jax = jax_module()
     with jax_in_double():

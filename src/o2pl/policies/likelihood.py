@@ -11,7 +11,7 @@ from o2pl.policies.sampling import log_softmax, pull_to_scores
 from o2pl.protocols import Array, Floats, Policy, Pullback
 
 
-def log_likelihood(policy: Policy, params: Floats, features: Any, actions: Array) -> tuple[Floats, Pullback]:
+def log_likelihood(policy: Policy, params: Floats, features: object, actions: Array) -> tuple[Floats, Pullback]:
     """Return log π(a_s|x_s), [n], and its pullback."""
     scores, pull_scores = policy.forward(params, features, actions)
     if policy.continuous:
@@ -39,7 +39,7 @@ def probabilities(policy: Policy, params: Floats, features: Any) -> Floats:
     return np.exp(_log_probabilities(policy.scores(params, features), features)[0])
 
 
-def _log_probabilities(scores: Floats, features: Any) -> tuple[Floats, Pullback]:
+def _log_probabilities(scores: Floats, features: object) -> tuple[Floats, Pullback]:
     sets = as_contexts(features).offsets
     log_pi = log_softmax(scores, sets)
     return log_pi, lambda cotangent: pull_to_scores(log_pi, cotangent, sets)

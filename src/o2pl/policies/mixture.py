@@ -50,7 +50,7 @@ class UniformMixture:
     def scores(self, params: Floats, features: Any) -> Floats:
         return _mixture_log(self._mixed(self.policy.scores(params, features), features)[1])
 
-    def _mixed(self, inner: Floats, features: Any) -> tuple[Floats, Floats]:
+    def _mixed(self, inner: Floats, features: object) -> tuple[Floats, Floats]:
         """Return the inner policy's log probabilities, and the mixed probabilities."""
         sets = as_contexts(features)
         log_pi = log_softmax(inner, sets.offsets)

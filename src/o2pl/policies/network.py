@@ -22,7 +22,7 @@ SILU, RELU, TANH = range(3)
 ACTIVATIONS = {"silu": SILU, "relu": RELU, "tanh": TANH}  # silu: x / (1 + exp(-x))
 
 
-def check_hidden_network(hidden: Any, activation: Any) -> tuple[int, ...]:
+def check_hidden_network(hidden: object, activation: object) -> tuple[int, ...]:
     """Check the widths of the hidden layers, one or more."""
     widths = tuple(hidden) if isinstance(hidden, list | tuple) else (hidden,)
     if not widths or not all(isinstance(each, int | np.integer) and each >= 1 for each in widths):
@@ -98,7 +98,7 @@ def _network_activation(z: Floats, activation: str) -> tuple[Floats, Floats]:
     return z * share, share * (1 + z * (1 - share))
 
 
-def traced_network(params: Any, x: Any, sizes: Sequence[int], activation: str) -> Any:
+def traced_network(params: object, x: object, sizes: Sequence[int], activation: str) -> Any:
     """Return the same function for JAX to trace. x [n, inputs] -> [n, outputs]"""
     with extra("jax", "learning a neural policy"):
         import jax

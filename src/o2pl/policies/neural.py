@@ -322,17 +322,17 @@ def _initial_neural_params(policy: JaxPolicy, n_features: int) -> tuple[Floats, 
 _NETWORKS = Neural | NeuralSets | NeuralGaussian | JaxPolicy
 
 
-def innermost_neural(policy: Any) -> Any:
+def innermost_neural(policy: object) -> Any:
     """Return the inner policy of a uniform mixture."""
     return policy.policy if isinstance(policy, UniformMixture) else policy
 
 
-def is_neural(policy: Any) -> bool:
+def is_neural(policy: object) -> bool:
     """Return whether a policy is a network, trained by minibatches."""
     return isinstance(innermost_neural(policy), _NETWORKS)
 
 
-def neural_with_actions(policy: Any, n_actions: int | None) -> Any:
+def neural_with_actions(policy: object, n_actions: int | None) -> Any:
     """Return the policy with the learner's number of actions, if it has none."""
     if isinstance(policy, UniformMixture):
         return replace(policy, policy=neural_with_actions(policy.policy, n_actions))

@@ -169,7 +169,7 @@ def _compared_by_name(what: str, given: Mapping[str, Any] | Sequence[str], known
     return by_name
 
 
-def _compared_factory(name: str, given: Any) -> MakeLearner[Any]:
+def _compared_factory(name: str, given: object) -> MakeLearner[Any]:
     if isinstance(given, Parameters):
         return LikeTemplate(given)
     if not callable(given):
@@ -193,7 +193,7 @@ def _comparing_engine(engine: str | UnitEngine, workers: int | None) -> UnitEngi
     return InProcess() if workers == 1 else Local(workers)
 
 
-def _check_compared_can_be_sent(learners: Mapping[str, Any], worlds: Mapping[str, Any]) -> None:
+def _check_compared_can_be_sent(learners: Mapping[str, object], worlds: Mapping[str, object]) -> None:
     for what, named in (("learners", learners), ("worlds", worlds)):
         for name, one in named.items():
             try:

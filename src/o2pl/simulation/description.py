@@ -45,7 +45,7 @@ _CLASSES: dict[str, type[Parameters]] = {
 }
 
 
-def described(name: str, learner: Any, left_out: Collection[str] = ("random_state",)) -> Description:
+def described(name: str, learner: object, left_out: Collection[str] = ("random_state",)) -> Description:
     """Describe a learner with all its parameters except `left_out`, which are given when it is built.
 
     A learner of other people's, without `get_params`, is described by its source: if that changes, so do its settings.
@@ -56,7 +56,7 @@ def described(name: str, learner: Any, left_out: Collection[str] = ("random_stat
     return {"name": name, "class": type(learner).__name__, "params": params}
 
 
-def built(description: Description, **of_the_run: Any) -> Any:
+def built(description: Description, **of_the_run: object) -> Any:
     """Build the described learner, with the parameters of the run that it accepts."""
     kind = _CLASSES[description["class"]]
     known = {name: value for name, value in of_the_run.items() if name in inspect.signature(kind).parameters}
@@ -74,7 +74,7 @@ def _described_source(kind: type) -> str:
         return "unknown"
 
 
-def decoded(params: Mapping[str, Any]) -> dict[str, Any]:
+def decoded(params: Mapping[str, object]) -> dict[str, Any]:
     return {key: decode_from_storage(value) for key, value in params.items()}
 
 

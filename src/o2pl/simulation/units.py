@@ -23,7 +23,7 @@ COLUMNS = {"round": "int64", "mean_reward": "double", "regret": "double"}
 POINTS = 100  # of a curve
 
 
-def o2pl(make: Callable[..., O2PL] = O2PL, **settings: Any) -> MakeLearner[O2PL]:
+def o2pl(make: Callable[..., O2PL] = O2PL, **settings: object) -> MakeLearner[O2PL]:
     """Return a factory of `O2PL` or one of its named settings, like those in `RIVALS`."""
     return seeded_rival(make, **settings)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -50,7 +50,7 @@ class MakeLearner(Protocol[L_co]):
     def __call__(self, n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co: ...
 
 
-def seeded_rival(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
+def seeded_rival(learner: Callable[..., L_co], **settings: object) -> MakeLearner[L_co]:
     """Return a factory of learners with a reward range and a seed."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
@@ -59,7 +59,7 @@ def seeded_rival(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L
     return make
 
 
-def seedless_rival(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
+def seedless_rival(learner: Callable[..., L_co], **settings: object) -> MakeLearner[L_co]:
     """Return a factory of learners without a seed."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
@@ -68,7 +68,7 @@ def seedless_rival(learner: Callable[..., L_co], **settings: Any) -> MakeLearner
     return make
 
 
-def _scaled_rival(learner: Callable[..., L_co], name: str, share: float, **settings: Any) -> MakeLearner[L_co]:
+def _scaled_rival(learner: Callable[..., L_co], name: str, share: float, **settings: object) -> MakeLearner[L_co]:
     """Return a factory of learners whose setting `name` is this fraction of the reward range."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:
@@ -78,7 +78,7 @@ def _scaled_rival(learner: Callable[..., L_co], name: str, share: float, **setti
     return make
 
 
-def _softmax_rival(learner: Callable[..., L_co], **settings: Any) -> MakeLearner[L_co]:
+def _softmax_rival(learner: Callable[..., L_co], **settings: object) -> MakeLearner[L_co]:
     """Return a factory of learners that take a policy class."""
 
     def make(n_actions: int, seed: int | None, reward_range: Range = UNIT) -> L_co:

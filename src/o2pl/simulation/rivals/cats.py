@@ -101,6 +101,6 @@ class CATS(Parameters):
         return self._vw
 
 
-def _cats_text(context: Any) -> str:
+def _cats_text(context: object) -> str:
     row = context if isinstance(context, np.ndarray) else check_context(context)
     return "|s " + " ".join(f"{i}:{x:.6g}" for i, x in enumerate(row.tolist()))

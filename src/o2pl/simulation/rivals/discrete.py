@@ -54,7 +54,7 @@ class DiscreteLearner(Parameters, ABC):
     def _learn(self, row: Floats, action: int, reward: float, propensity: float) -> None:
         """Learn from one checked interaction; row: the raw context, [1, inputs], not observed yet."""
 
-    def _check_reward(self, reward: Any) -> None:
+    def _check_reward(self, reward: object) -> None:
         check_number("reward", reward, -math.inf)
 
     def act(self, context: ArrayLike) -> Decision:
@@ -130,7 +130,7 @@ class HistoryLearner(DiscreteLearner):
         self._log = Log(width, n_actions=self.n_actions, reward_range=self._range)
         self._level, self._next_fit, self._fitted = 1.0, 1, 0
 
-    def _check_reward(self, reward: Any) -> None:
+    def _check_reward(self, reward: object) -> None:
         check_reward(reward, self._range)
 
     def _learn(self, row: Floats, action: int, reward: float, propensity: float) -> None:

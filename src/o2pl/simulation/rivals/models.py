@@ -6,7 +6,7 @@ All predict the difference from a level b, the prediction for untried actions: r
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -19,10 +19,10 @@ _NEVER = 1e-2  # logistic levels stay this far from 0 and 1
 _SOLVER = LBFGS(iterations=100, tolerance=1e-5)
 
 
-def check_model_link(name: str, link: Any) -> Link:
+def check_model_link(name: str, link: object) -> Link:
     if link not in ("ridge", "logistic"):
         raise InvalidInput(f"{name}: found {link!r}, expected 'ridge' or 'logistic'")
-    return link  # type: ignore[no-any-return]  # one of the two, checked above
+    return link  # one of the two, checked above
 
 
 def fit_models_per_action(

@@ -100,7 +100,7 @@ class VowpalWabbit(DiscreteLearner):
         seed = int(self._stream.next() * 2**31)
         self._examples = _Examples(f"{arguments} --random_seed {seed}", self.n_actions, n_features)
 
-    def _check_reward(self, reward: Any) -> None:
+    def _check_reward(self, reward: object) -> None:
         check_reward(reward, self._range)
 
     def probabilities(self, features: Floats) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class Classification(OfDataset):
         require_for_rounds(0 <= self.flip < 0.5, "flip", self.flip, "a probability in [0, 1/2)")
 
     @classmethod
-    def of(cls, X: Any, y: Any, flip: float = 0.0) -> Classification:
+    def of(cls, X: object, y: object, flip: float = 0.0) -> Classification:
         """Build a world from arrays. It cannot be saved, since its data has no name."""
         return cls(make_dataset(X, y), flip)
 

@@ -49,7 +49,7 @@ class Source(Protocol):
     def load(self) -> Dataset: ...
 
 
-def make_dataset(X: Any, y: Any, name: str = "data", notes: Iterable[str] = ()) -> Dataset:
+def make_dataset(X: object, y: object, name: str = "data", notes: Iterable[str] = ()) -> Dataset:
     """Build a data set from (X, y): numbers without missing values, and any labels; classes are sorted."""
     contexts, target = check_contexts(X), np.asarray(y)
     if target.shape != (len(contexts),):

@@ -30,7 +30,7 @@ def moment_of_excess(mean: Any, scale: float, over: Any) -> Any:
     return scale * (z * moment_normal_probability(z) + moment_normal_density(z))
 
 
-def moment_of_clipped(mean: Any, scale: float, low: float, high: float) -> Any:
+def moment_of_clipped(mean: object, scale: float, low: float, high: float) -> Any:
     """Return E clip(Z, low, high) = low + E (Z - low)₊ - E (Z - high)₊ for Z ~ N(mean, scale²); high may be ∞."""
     above = 0.0 if math.isinf(high) else moment_of_excess(mean, scale, high)
     return low + moment_of_excess(mean, scale, low) - above

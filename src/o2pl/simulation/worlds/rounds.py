@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -40,13 +39,13 @@ def bernoulli_rounds(contexts: Floats, means: Floats, generator: np.random.Gener
     return TableRounds(contexts, table, means)
 
 
-def check_rounds(rounds: Any) -> int:
+def check_rounds(rounds: object) -> int:
     if not (isinstance(rounds, int | np.integer) and rounds >= 1):
         raise InvalidInput(f"rounds: found {rounds!r}, expected an integer from 1")
     return int(rounds)
 
 
-def require_for_rounds(fine: bool, name: str, found: Any, expected: str) -> None:
+def require_for_rounds(fine: bool, name: str, found: object, expected: str) -> None:
     """Check a setting of a world."""
     if not fine:
         raise InvalidInput(f"{name}: found {found!r}, expected {expected}")
