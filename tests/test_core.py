@@ -43,13 +43,13 @@ def test_tests_that_need_jax_are_skipped_without_it() -> None:
         "-rs",
         "-p",
         "no:cacheprovider",
-        *(str(folder / f"test_{name}.py") for name in ("network", "differentiable")),
+        *(str(folder / f"test_{name}.py") for name in ("network", "jax_helpers")),
     ]
     code = f"import pytest, sys; sys.modules |= dict.fromkeys(['jax', 'jaxlib']); sys.exit(pytest.main({arguments}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.findall(r"SKIPPED \[(\d)\] .*test_(\w+)\.py.*: (JAX is not|could not import 'jax')", done.stdout) == [
-        ("1", "differentiable", "could not import 'jax'"),
+        ("1", "jax_helpers", "could not import 'jax'"),
         ("3", "network", "JAX is not"),
     ]
 

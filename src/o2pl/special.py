@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from o2pl import _core
+
+if TYPE_CHECKING:
+    from o2pl.protocols import Floats
 
 Doubles = NDArray[np.float64]
 
@@ -61,7 +64,7 @@ def gammaincc(a: float, x: ArrayLike) -> Any:
     return _special_of_each(partial(_core.gammaincc, a), x)
 
 
-def _special_of_each(function: Callable[[Doubles], Doubles], values: ArrayLike) -> Any:
+def _special_of_each(function: Callable[[Doubles], Doubles], values: ArrayLike) -> Floats:
     values = np.asarray(values, np.float64)
     return function(values.reshape(-1)).reshape(values.shape)[()]
 

@@ -170,7 +170,7 @@ def test_vw_learns_the_same_from_what_is_written(text: bytes, arguments: str, tm
         if form != "dsjson":
             write_file_tables(again, read_file_tables(tmp_path / f"as.{form}", BadRows("log")))
         elif arguments == "--cb 2":
-            continue  # VW's dsjson has no such decisions: see test_nested
+            continue  # VW's dsjson has no such decisions: see test_json_columns
         assert close(learned_apart(again, arguments + " --dsjson" * (form == "dsjson")), weights, 1e-6), form
 
 

@@ -134,9 +134,9 @@ def test_unknown_devices_and_policies_without_a_kernel_are_refused() -> None:
 
 
 def test_without_triton_there_are_no_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert gpu_tiles.fits(20, 5, 1.0)
+    assert gpu_tiles.fits_gpu_tiles(20, 5, 1.0)
     monkeypatch.setattr(gpu_tiles, "triton", None)
-    assert not gpu_tiles.fits(20, 5, 1.0)
+    assert not gpu_tiles.fits_gpu_tiles(20, 5, 1.0)
 
 
 def test_what_is_registered_for_cards() -> None:

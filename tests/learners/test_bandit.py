@@ -1,4 +1,4 @@
-"""What is `Bandit`'s own; what all learners promise is in `test_estimators.py` and `test_engine.py`, with its rows."""
+"""What is `Bandit`'s own; what all learners promise is in `test_o2pl.py` and `test_engine.py`, with its rows."""
 
 from __future__ import annotations
 

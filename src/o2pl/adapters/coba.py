@@ -136,5 +136,5 @@ def _is_coba_name(action: Any) -> bool:
     return _coba_numbers(values) and sum(values) == 1 and set(values) <= {0, 1}
 
 
-def _coba_name(action: Any) -> Any:
+def _coba_name(action: Any) -> str | int | float | tuple[Any, ...]:
     return action if isinstance(action, str | int | float) else tuple(action)

@@ -121,7 +121,7 @@ def _draw_explanation(found: Explanation, figure: Path | None) -> None:
         typer.echo(f"figure: {target}")
 
 
-def _explained_action(text: str, known: Any) -> Any:
+def _explained_action(text: str, known: Any) -> str | int:
     """Return a known action name, or else an integer if the text is one."""
     return text if text in (known or ()) or not text.isdecimal() else int(text)
 

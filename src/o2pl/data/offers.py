@@ -78,7 +78,7 @@ class Offer:
         places = range(len(self.items)) if self.kept is None else self.kept.tolist()
         return list(places) if self.ids is None else [self.ids[place] for place in places]
 
-    def action(self, place: int) -> Any:
+    def action(self, place: int) -> int:
         """Return the id (or the index among all items) of the item at an index among the allowed ones."""
         at = place if self.kept is None else int(self.kept[place])
         return at if self.ids is None else self.ids[at]

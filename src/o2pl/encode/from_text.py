@@ -68,7 +68,7 @@ def _from_values(values: list[str], encoder: Encoder) -> Any:
     return {field.name: _value_from_text(field, text) for field, text in zip(schema.fields, values, strict=True)}
 
 
-def _value_from_text(field: Field, text: str) -> Any:
+def _value_from_text(field: Field, text: str) -> bool | float | str | datetime | None:
     """Convert text to the column's type; an empty text is a missing value."""
     if not text:
         return None

@@ -267,7 +267,9 @@ class MemberState:
                 own = self._by_parameter
                 self.kept = {n: _widened_member(a, more, extra) if n in own else a for n, a in self.kept.items()}
 
-    def value(self, log: object, rows: Interactions, start: int, shared: dict[Any, Any], plain: bool = False) -> Any:
+    def value(
+        self, log: object, rows: Interactions, start: int, shared: dict[Any, Any], plain: bool = False
+    ) -> Function:
         """Return the objective on rows (prepared as `log`) as a function of the parameters."""
         problem = self._problem(log, rows, start, shared)
         function = None if plain else find_value(problem)

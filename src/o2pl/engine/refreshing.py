@@ -84,7 +84,7 @@ def _refresh_step(member: MemberState, rows: Interactions, at_most: int) -> None
         log = member.objective.prepare(some, None, weights)
         begin = log.started(member.params)
         function = member.value(log, some, 0, {})
-        tilt = np.zeros(len(begin))
+        tilt: Floats = np.zeros(len(begin))
         if len(old):
             before = rows[old]
             _, tilt = member.value(member.objective.prepare(before, None, weights[: len(old)]), before, 0, {})(begin)

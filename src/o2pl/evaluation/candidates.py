@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from o2pl.evaluation.values import columns_for_values
 from o2pl.learners.targets import Target, as_target, with_target_names
 from o2pl.protocols import Array, Ints, Seed
 from o2pl.validation import RewardRange, check_number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _FEWEST = 30  # segments with fewer rows are skipped
 _SLACK = 1.1  # for the logarithms in anytime-valid widths, which grow slowly with the rows
@@ -136,7 +139,7 @@ class Candidates:
 
         return f"<pre>{html.escape(str(self))}</pre>"
 
-    def figure(self) -> Any:
+    def figure(self) -> Figure:
         """Draw the values with confidence intervals (eliminated policies in grey), one panel per segment."""
         from o2pl.evaluation.candidates_report import draw_candidates
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from o2pl.drawing import new_figure, tidy
 from o2pl.evaluation.candidates import Candidates, Contest
@@ -11,12 +11,13 @@ from o2pl.evaluation.candidates import Candidates, Contest
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from rich.table import Table
 
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#6e6e6e"
 _MOST = 30  # largest number of candidates in a table or a panel
 
 
-def candidates_table(contest: Contest) -> Any:
+def candidates_table(contest: Contest) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, title_justify="left")

@@ -8,7 +8,7 @@ of the propensities looks for rows that were not assigned by a coin, and the dif
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from o2pl.errors import InvalidInput
 from o2pl.learners.targets import as_target, with_target_names
 from o2pl.protocols import Floats
 from o2pl.validation import check_number
+
+if TYPE_CHECKING:
+    from o2pl.protocols import Array
 
 CONTROL, SERVICE = "control", "the service"
 
@@ -99,7 +102,7 @@ def _control_group_members(log: Interactions, control: object) -> tuple[Interact
     return log, member
 
 
-def _control_group_frame(columns: dict[str, Any], n: int) -> Any:
+def _control_group_frame(columns: dict[str, Any], n: int) -> Frame | Array:
     return Frame(columns, n) if columns else np.zeros((n, 1), np.float32)
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import html
 import io
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from o2pl.evaluation.results import Evaluation, Valued
 
+if TYPE_CHECKING:
+    from rich.table import Table
 
-def evaluation_table(found: Evaluation) -> Any:
+
+def evaluation_table(found: Evaluation) -> Table:
     """Return a rich table of the estimates, the baseline and the difference."""
     from rich.table import Table
 

@@ -14,7 +14,7 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from o2pl.learners.targets import Target, as_target
 from o2pl.objectives.weights import effective_sample_size, policy_weights
 from o2pl.protocols import Floats, Ints
 from o2pl.validation import RewardRange
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _FEW = 30.0  # warn if the effective number of lists is below
 _WHOLE = "list"
@@ -126,7 +129,7 @@ class ListEvaluation:
         lines += ["", f"{self.n:,} lists; intervals: {1 - self.delta:.0%}, joint, {kind}"]
         return "\n".join([*lines, f"verdict: {self.verdict}", *(f"warning: {one}" for one in self.warnings)])
 
-    def figure(self) -> Any:
+    def figure(self) -> Figure:
         """Draw the value of each slot and of the list, with confidence intervals."""
         from o2pl.evaluation.evaluation_figures import evaluation_figure_of_lists
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from o2pl.evaluation.sensitivity import Sensitivity
 from o2pl.evaluation.sequences import ConfidenceSequence
 from o2pl.objectives.weights import effective_sample_size
 from o2pl.protocols import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class Evaluation:
 
         return evaluation_html(self)
 
-    def figure(self) -> Any:
+    def figure(self) -> Figure:
         """Draw estimates, propensities, weights and the values over time, as a matplotlib figure."""
         from o2pl.evaluation.evaluation_figures import evaluation_figure
 

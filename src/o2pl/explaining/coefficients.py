@@ -23,6 +23,8 @@ from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from o2pl.engine.decider import Decider
 
 _SHOWN = 20  # number of printed terms per member
@@ -97,7 +99,7 @@ class Coefficients:
             if any(left):
                 console.print(f"{left[0]} smaller terms and {left[1]} more actions: see to_frame()", highlight=False)
 
-    def _table(self, member: MemberTable) -> Any:
+    def _table(self, member: MemberTable) -> Table:
         """Return a table of the largest coefficients in order."""
         from rich.table import Table
 

@@ -35,7 +35,7 @@ class Candidate:
     name: str
     learner: BanditEstimator
 
-    def made(self) -> Any:
+    def made(self) -> BanditEstimator:
         """Return a new learner with the same settings."""
         return type(self.learner)(**self.learner.get_params())
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from o2pl.fitting.candidate_learners import (
 from o2pl.learners.targets import Target, as_target
 from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange, check_number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FEW = 30_000  # with fewer rows, every row is held out once; otherwise a quarter of the rows
 _FOLDS, _SHARE = 3, 4
@@ -104,7 +107,7 @@ class Fit:
 
         return fit_text(self)
 
-    def figure(self) -> Any:
+    def figure(self) -> Figure:
         """Draw all candidates with their intervals, and the logging policy, as a matplotlib figure."""
         from o2pl.fitting.fit_report import draw_fit
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from o2pl.fitting.passes import BlockPasses, Passed
 from o2pl.formats.bad_rows import BadRows
 from o2pl.formats.files import kind_of_file, parquet_file_size
 from o2pl.validation import RewardRange
+
+if TYPE_CHECKING:
+    from o2pl.protocols import Array
 
 ENGINES = ("local", "ray")
 _COPIES = 4  # peak memory of an in-memory fit, in copies of the log in double precision
@@ -101,7 +104,7 @@ def _learn_out_of_core(
 ) -> Decider:  # fmt: skip
     engine, folder = begin_with_large_log(learner, found.sample), work.folder / "log"
 
-    def copied() -> Any:
+    def copied() -> Array:
         copy_large_log(found, learner, engine, folder, bad, read)
         return np.array([found.rows])
 

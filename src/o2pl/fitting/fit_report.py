@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from o2pl.drawing import new_figure, tidy
 from o2pl.evaluation.judgement import judgement_advice
@@ -13,13 +13,14 @@ from o2pl.learners.improvement_candidates import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from rich.table import Table
 
     from o2pl.fitting.improving import Improved
 
 _BLUE, _GREY, _RED = "#0072B2", "#6e6e6e", "#D55E00"
 
 
-def fit_table(found: Fit) -> Any:
+def fit_table(found: Fit) -> Table:
     """Return a rich table of all candidates, the chosen one first."""
     from rich.table import Table
 
@@ -34,7 +35,7 @@ def fit_table(found: Fit) -> Any:
     return table
 
 
-def fit_improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Any:
+def fit_improvement_table(verdicts: Sequence[Verdict], chosen: Verdict) -> Table:
     """Return a rich table of the candidates of safe improvement."""
     from rich.table import Table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from o2pl.formats.json_columns import ROLES
 from o2pl.protocols import Array
 from o2pl.threads import ahead_in_threads
 
+if TYPE_CHECKING:
+    from o2pl.data.frames import Frame
+
 _BLOCK = 4096  # texts that a thread hashes at a time
 # Columns of these names say when, or as what, a decision is stored.
 _IDS = frozenset(("id", "uuid", "guid", "row_id", "decision_id", "request_id", "impression_id", "session_id"))
@@ -37,7 +40,7 @@ def named_columns(names: Sequence[str]) -> str:
     return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
 
 
-def contexts_of(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: BadRows) -> Any:
+def contexts_of(table: Any, taken: list[str], chosen: Sequence[str] | None, bad: BadRows) -> Frame | Records:
     import pyarrow as pa
 
     names = table.column_names

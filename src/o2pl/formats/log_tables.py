@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 
 from o2pl.data.decisions import check_decision_ids, decision_numbers_for
-from o2pl.data.frames import arrow_table_of_frame, is_frame
+from o2pl.data.frames import Frame, arrow_table_of_frame, is_frame
 from o2pl.data.interactions import Interactions
+from o2pl.data.records import Records
 from o2pl.errors import InvalidInput
 from o2pl.extras import extra
 from o2pl.formats.bad_rows import BadRows
@@ -37,7 +38,7 @@ from o2pl.formats.files import kind_of_file, read_file_table
 from o2pl.formats.json_columns import with_lists_of_json_columns
 from o2pl.formats.mapping import mapping_of
 from o2pl.learners.base import load
-from o2pl.protocols import Array, Floats
+from o2pl.protocols import Array, Floats, Ints
 from o2pl.validation import RewardRange
 
 
@@ -122,6 +123,7 @@ def log_of_log_table(
     ids = _ids_of_log_table(table)
     who, by_logger, under = _loggers_of_log_table(table, called, bad)
     actions, action_names = _actions_of_log_table(table.column(called["action"]), bad, called["action"])
+    contexts: Frame | Records
     if context is None and "context" in table.column_names and has_slot_columns(table):
         contexts, actions = slot_columns(with_lists_of_json_columns(table), actions)
     else:
@@ -261,7 +263,7 @@ def _repeated_in_log_table(table: object) -> dict[int, tuple[str, int]]:
     return found
 
 
-def _ids_of_log_table(table: object) -> Any:
+def _ids_of_log_table(table: object) -> Ints | None:
     names = _decisions_of_log_table(table)
     if names is None or names.null_count == len(names):
         return None

@@ -217,7 +217,7 @@ def _mapped_place(event: object, paths: dict[str, Path], items: list[Any]) -> in
     )
 
 
-def _mapped_action(event: object, path: Path) -> Any:
+def _mapped_action(event: object, path: Path) -> int | float | str:
     found = path.needed(event, "an action: a number or a word")
     if isinstance(found, bool) or not isinstance(found, int | float | str):
         raise _Wrong(f"{path.text}: found {_shown_in_mapping(found)}, expected an action: a number or a word")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from o2pl.policies.neural import JaxPolicy, Neural, NeuralSets
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
 from o2pl.protocols import Floats
+
+if TYPE_CHECKING:
+    from o2pl._core import DenseValue
 
 
 def feature_rows_for_fused(problem: MemberProblem, dtype: Any = np.float32) -> Features:
@@ -62,7 +65,7 @@ def sparse_rows_for_fused(problem: MemberProblem) -> SparseRows:
 
 @register_value(Softmax, Pessimistic, "dense", weighed=True)
 @register_value(Softmax, Outcome, "dense", weighed=True)
-def _fused_softmax(problem: MemberProblem) -> Any:
+def _fused_softmax(problem: MemberProblem) -> DenseValue:
     """Members that learn from the same features, columns and weights share the rows."""
     assert isinstance(problem.policy, Softmax)
     contexts, log, plan = problem.rows.contexts, problem.log, problem.feature_plan()
@@ -78,7 +81,7 @@ def _fused_softmax(problem: MemberProblem) -> Any:
 
 @register_value(Softmax, Pessimistic, "dense", weighed=True, device="card")
 @register_value(Softmax, Outcome, "dense", weighed=True, device="card")
-def _fused_on_gpu(problem: MemberProblem) -> Any:
+def _fused_on_gpu(problem: MemberProblem) -> GpuValue:
     assert isinstance(problem.policy, Softmax)
     held = problem.shared.setdefault((id(problem.seen), problem.start, "card"), {})
     features = feature_rows_for_fused(problem)
@@ -86,13 +89,13 @@ def _fused_on_gpu(problem: MemberProblem) -> Any:
 
 
 @register_value(Gaussian, Pessimistic, "dense")
-def _fused_gaussian(problem: MemberProblem) -> Any:
+def _fused_gaussian(problem: MemberProblem) -> DenseValue:
     assert isinstance(problem.policy, Gaussian)
     return gaussian_value(problem.log, *_rows_and_plan_for_fused(problem, problem.rows.contexts), problem.policy)
 
 
 @register_value(ActionWise, Pessimistic, "sets")
-def _fused_actionwise(problem: MemberProblem) -> Any:
+def _fused_actionwise(problem: MemberProblem) -> DenseValue:
     sets = problem.rows.contexts
     return actionwise_value(problem.log, *_rows_and_plan_for_fused(problem, sets.inputs), sets.offsets)
 
@@ -106,13 +109,13 @@ def _rows_and_plan_for_fused(problem: MemberProblem, rows: Floats) -> tuple[Floa
 
 
 @register_value(SparseSoftmax, Pessimistic, "sparse")
-def _fused_sparse(problem: MemberProblem) -> Any:
+def _fused_sparse(problem: MemberProblem) -> SparseValue:
     assert isinstance(problem.policy, SparseSoftmax)
     return SparseValue(problem.log, sparse_rows_for_fused(problem), problem.policy.n_actions)
 
 
 @register_value(SparseSoftmax, Outcome, "sparse", weighed=True)
-def _fused_sparse_outcome(problem: MemberProblem) -> Any:
+def _fused_sparse_outcome(problem: MemberProblem) -> SparseOutcome:
     assert isinstance(problem.policy, SparseSoftmax)
     assert isinstance(problem.log, OutcomeLog)
     return SparseOutcome(problem.log, sparse_rows_for_fused(problem), problem.policy.n_actions)
@@ -120,7 +123,7 @@ def _fused_sparse_outcome(problem: MemberProblem) -> Any:
 
 @register_value(ActionWise, Outcome, "sets", weighed=True)
 @register_value(ActionWise, Outcome, "sparse sets", weighed=True)
-def _fused_played_outcome(problem: MemberProblem) -> Any:
+def _fused_played_outcome(problem: MemberProblem) -> DenseValue | SparseOutcome | None:
     """For independent actions, only the played one enters the likelihood: rows with a single action each."""
     log, sets = problem.log, problem.rows.contexts
     assert isinstance(log, OutcomeLog)
@@ -150,7 +153,7 @@ for _objective in (Pessimistic, Outcome):
 
 @register_value(FiniteClass, Pessimistic, "dense")
 @register_value(ThresholdClass, Pessimistic, "dense")
-def _fused_finite(problem: MemberProblem) -> Any:
+def _fused_finite(problem: MemberProblem) -> FiniteValue | None:
     if problem.start or problem.log.control is not None:
         return None
     previous = problem.previous

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from o2pl.extras import extra
 from o2pl.protocols import Floats, Pullback
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 _LEAST = 64  # smallest number of rows of a program
 
 
-def jax_module(purpose: str = "learning a neural policy") -> Any:
+def jax_module(purpose: str = "learning a neural policy") -> ModuleType:
     with extra("jax", purpose):
         import jax
         import jax.experimental
