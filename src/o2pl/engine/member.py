@@ -27,7 +27,7 @@ from o2pl.policies.finite import FinitePolicies
 from o2pl.policies.neural import is_neural
 from o2pl.policies.softmax import Softmax
 from o2pl.policies.sparse import SparseSoftmax
-from o2pl.protocols import Array, FeatureMap, Floats, Function, Ints, Oracle, Policy, PreparedLog, State
+from o2pl.protocols import Array, FeatureMap, Floats, Function, Ints, Objective, Oracle, Policy, PreparedLog, State
 from o2pl.storage import storable
 from o2pl.validation import check_number
 
@@ -100,8 +100,8 @@ class Member:
     l2: float | None = None
     joins: int = 0
     schedule: Schedule | None = None
-    oracle: Any = None
-    objective: Any = None
+    oracle: Oracle | None = None
+    objective: Objective | None = None
     prior: float = 0.0  # added to the log weight among the members
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from o2pl.data.interactions import Interactions
 from o2pl.data.log import Log
 from o2pl.engine.change import Changed
 from o2pl.engine.engine import OFFLINE, Engine
+from o2pl.protocols import ContinuousPolicy
 
 
 def learn_offline(engine: Engine, log: Log) -> None:
@@ -57,6 +58,6 @@ def imitate_offline(engine: Engine) -> None:
     rows = engine.log.columns
     for member in engine.members:
         if hasattr(member.policy, "imitate"):
-            policy: Any = member.policy
+            policy = cast(ContinuousPolicy, member.policy)
             state = member.seen.features.observe(member.seen.state, rows.contexts)
             member.params = policy.imitate(member.seen.features.transform(state, rows.contexts), rows.actions)
