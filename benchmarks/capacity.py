@@ -207,7 +207,7 @@ def _bytes_of_event(url: str) -> float:
     """Of a decision, a reward and an outcome, with indexes. Outcomes are made here, as a trainer does."""
     import psycopg
 
-    from o2pl.serving.joining import join
+    from o2pl.serving.reward_join import join
     from o2pl.serving.store import Store
 
     with Store.open(url) as store:

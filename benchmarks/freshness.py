@@ -24,7 +24,7 @@ from sqlalchemy import select
 from benchmarks.measure import Row, of_pairs
 from benchmarks.serving import bodies
 from o2pl import load
-from o2pl.serving.entries import DecisionRow, RewardRow
+from o2pl.serving.batch_writes import DecisionRow, RewardRow
 from o2pl.serving.schema import decisions, models, outcomes
 from o2pl.serving.store import Store
 

@@ -11,7 +11,7 @@ import msgspec
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from o2pl.serving.entries import DecisionRow, RewardRow, new_event_id
+from o2pl.serving.batch_writes import DecisionRow, RewardRow, new_event_id
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
 

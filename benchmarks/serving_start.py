@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.freshness import contexts
 from benchmarks.measure import Row, of_pairs
 from benchmarks.serving import bodies, prepared
-from o2pl.serving.entries import DecisionRow, RewardRow
+from o2pl.serving.batch_writes import DecisionRow, RewardRow
 from o2pl.serving.store import Store
 
 _BATCH = 2000  # entries in a transaction

@@ -18,6 +18,7 @@ from benchmarks import (
     logs,
     machine,
     memory,
+    neighbour,
     policies,
     prices,
     rounds,
@@ -235,6 +236,8 @@ def _capacity() -> Rows:
             per, measure = f"{call}, {over}: calls per second", partial(serving.rate, name, lines)
             bar = bar if lines < 256 else ""  # how far group commit carries
             yield f"serve_{name}_{lines}", Bench(CAPACITY, per, minimal, measure, bar, brief)
+    what = f"rank over one connection, beside another application with {neighbour.BUSY}: 99 of 100 are answered within"
+    yield "serve_neighbour", Bench(CAPACITY, what, "alone on the server", neighbour.slowed, "≤ 2", brief)
     what = "`o2pl train`: age of the newest event in the served parameters at its worst, 500 events/s for 10 minutes"
     brief = {"rate": 100, "seconds": 3.0, "texts": 50}
     yield "serve_freshness", Bench(CAPACITY, what, "one version every 5 s", freshness.freshness, "value ≤ 10", brief)

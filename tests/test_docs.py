@@ -23,9 +23,9 @@ from o2pl.fitting.choice import FEW
 from o2pl.fitting.large_logs import SAMPLE
 from o2pl.fitting.ray_passes import STRIPE
 from o2pl.policies.sampling import LEAST_VARIANCE
-from o2pl.serving.guard import _EPOCH
-from o2pl.serving.learning import _EXPLORATION, HISTORY
-from o2pl.serving.personalizer import MOST_ACTIONS, MOST_SLOTS
+from o2pl.serving.application_learner import _EXPLORATION, HISTORY
+from o2pl.serving.personalizer_api import MOST_ACTIONS, MOST_SLOTS
+from o2pl.serving.policy_guard import _EPOCH
 from o2pl.serving.settings import Settings
 
 ROOT = Path(__file__).parents[1]

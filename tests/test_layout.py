@@ -45,7 +45,7 @@ ELSEWHERE = {  # module: where it is tested, or why it is not
     "cli/join.py": "after a night of decisions, in cli/test_decide",
     "cli/logs.py": "skipped rows, in cli/test_convert and cli/test_describe",
     "cli/retain.py": "the life of a log, in cli/test_export",
-    "serving/cuts.py": "in serving/test_restored",
+    "serving/training_batches.py": "in serving/test_restored",
     "serving/training.py": "in serving/test_trainer and serving/test_restored",
     "serving/server.py": "the process that `o2pl serve` starts, in cli/test_serve",
 }

@@ -17,12 +17,12 @@ import numpy as np
 
 from benchmarks.guarantees.worlds import Case
 from o2pl.serving.applications import Application
-from o2pl.serving.comparing import RunningComparison, compare, findings
-from o2pl.serving.control import arm_of, experiment_of
+from o2pl.serving.batch_writes import DecisionRow, RewardRow
+from o2pl.serving.control_assignment import arm_of, experiment_of
+from o2pl.serving.control_comparison import RunningComparison, compare, findings
 from o2pl.serving.deciding import Acting
-from o2pl.serving.entries import DecisionRow, RewardRow
-from o2pl.serving.joining import join
 from o2pl.serving.models import Served
+from o2pl.serving.reward_join import join
 from o2pl.serving.settings import Guardrail, Kind, MetricSettings, Settings
 from o2pl.serving.store import Store
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.guarantees.worlds import Case
-from o2pl.serving.entries import DecisionRow, RewardRow
-from o2pl.serving.guard import Guard
-from o2pl.serving.joining import join
+from o2pl.serving.batch_writes import DecisionRow, RewardRow
+from o2pl.serving.policy_guard import Guard
+from o2pl.serving.reward_join import join
 from o2pl.serving.store import Store
 
 _ARMS, _EVERY = 3, 300.0  # seconds between the looks of the guard

@@ -9,8 +9,8 @@ from tests.serving.worlds import decide, visits
 from typer.testing import CliRunner
 
 from o2pl.cli import app
-from o2pl.serving.election import Election
 from o2pl.serving.store import Store
+from o2pl.serving.trainer_lease import Election
 
 
 def test_what_is_there_is_learned_and_the_state_lies_beside_the_database(store: Store) -> None:

@@ -17,9 +17,9 @@ from typing import Any
 import httpx
 import uvicorn
 
+from o2pl.serving.access_control import Limits
 from o2pl.serving.api import make_app
 from o2pl.serving.applications import NewApplication
-from o2pl.serving.guarding import Limits
 from o2pl.serving.protocol import BoundedHttp
 from o2pl.serving.service import Service
 from o2pl.serving.settings import Settings

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from o2pl.serving import schema
 from o2pl.serving.applications import digest
-from o2pl.serving.entries import ActivationRow, DecisionRow, RewardRow
+from o2pl.serving.batch_writes import ActivationRow, DecisionRow, RewardRow
 from o2pl.serving.store import Store
 
 FOLDER = Path(__file__).parents[1] / "files" / "serving"

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import o2pl
-from o2pl.serving import standing
+from o2pl.serving import gain_intervals
 from o2pl.serving.applications import NewApplication
-from o2pl.serving.entries import DecisionRow
+from o2pl.serving.batch_writes import DecisionRow
 from o2pl.serving.settings import Kind, Settings
 from o2pl.serving.simulate import News
 from o2pl.serving.store import Store
@@ -76,11 +76,12 @@ def _write(store: Store, application_id: int, minute: int, decided: list[Any], v
         name: json.dumps([w.sum(), (w * r).sum(), (w**2).sum(), (w**2 * r**2).sum()]) for name, w in weights.items()
     }
     counts = Counter(visit.articles[action]["id"] for visit, _, action, _, _ in decided)
+    earned = gain_intervals.tally(r, (0.0, 1.0), weights["uniform"], weights["baseline"])
     store.put_minutes(
         [
             {"application_id": application_id, "minute": minute, "decisions": len(decided), "outcomes": len(known),
              "defaults": int((r == 0).sum()), "reward": r.sum(), "reward_squared": (r**2).sum(), **sums,
-             "standing": standing.pack(standing.tally(r, (0.0, 1.0), weights["uniform"], weights["baseline"])),
+             "standing": gain_intervals.pack(earned),
              "actions": json.dumps(counts)}
         ]
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from o2pl.serving.entries import DecisionRow, RewardRow
+from o2pl.serving.batch_writes import DecisionRow, RewardRow
 from o2pl.serving.store import Store
 
 

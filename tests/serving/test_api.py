@@ -15,9 +15,9 @@ import pytest
 from tests.serving.clients import RANK, Server, inside, key, server
 from tests.serving.postgres import Postgres
 
+from o2pl.serving.access_control import OPEN
 from o2pl.serving.deciding import Acting, redecided
 from o2pl.serving.front import ROUTES
-from o2pl.serving.guarding import OPEN
 from o2pl.serving.models import decider_of
 from o2pl.serving.settings import Settings
 from o2pl.serving.store import Store

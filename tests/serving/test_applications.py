@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from o2pl.errors import InvalidInput
+from o2pl.serving.access_control import AccessGuard, Limits
 from o2pl.serving.applications import Role, add_key, replace_keys
-from o2pl.serving.guarding import AccessGuard, Limits
 from o2pl.serving.models import Models
 from o2pl.serving.settings import Kind, Settings
 from o2pl.serving.store import Store

@@ -13,7 +13,7 @@ import numpy as np
 from tests.serving import deciders
 from tests.serving.clients import RANK, inside, key
 from tests.serving.faults import times
-from tests.serving.test_outside import body_of, parts_of
+from tests.serving.test_model_checks import body_of, parts_of
 from tests.serving.worlds import decide, visits
 
 from o2pl.serving.backup import back_up

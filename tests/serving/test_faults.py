@@ -26,8 +26,8 @@ from tests.serving.faults import times
 from tests.serving.postgres import Postgres
 from tests.serving.rows import decision
 
+from o2pl.serving.batch_writes import Answer
 from o2pl.serving.database import StoreUnavailable
-from o2pl.serving.entries import Answer
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from tests.serving.clients import RANK, Inside, inside, key
 
+from o2pl.serving.access_control import Limits
 from o2pl.serving.front import ROUTES, Table
-from o2pl.serving.guarding import Limits
 from o2pl.serving.problems import Problem
 
 FINE = {"actions": [{"id": "a"}, {"id": "b"}]}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.serving.clients import RANK, inside, key
 
-from o2pl.serving.guarding import Limits
+from o2pl.serving.access_control import Limits
 
 
 def test_calls_and_rows_are_counted(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.serving.rows import decision, reward
 
 from o2pl.errors import InvalidInput
 from o2pl.serving import migrations, schema
-from o2pl.serving.entries import Answer
+from o2pl.serving.batch_writes import Answer
 from o2pl.serving.store import Store
 
 BOTH = True  # databases

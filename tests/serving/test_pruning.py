@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import update
 from tests.serving.rows import decision
 
-from o2pl.serving.minutes import count_minutes
+from o2pl.serving.minute_sums import count_minutes
 from o2pl.serving.pruning import prune_models
 from o2pl.serving.schema import models
 from o2pl.serving.store import Store

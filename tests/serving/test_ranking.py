@@ -11,7 +11,7 @@ import pytest
 from tests.serving import deciders
 
 from o2pl import InvalidInput
-from o2pl.serving.control import arm_of
+from o2pl.serving.control_assignment import arm_of
 from o2pl.serving.deciding import Acting, action_text, slot_text
 from o2pl.serving.models import Served
 from o2pl.serving.ranking import Offered, Slot, check_ids, fill, places_left, ranked

@@ -12,9 +12,9 @@ import pytest
 from tests.serving.worlds import decide, visits
 
 from o2pl import InvalidInput
+from o2pl.serving.application_learner import published
 from o2pl.serving.backup import back_up
-from o2pl.serving.forget import forget
-from o2pl.serving.learning import published
+from o2pl.serving.erasure import forget
 from o2pl.serving.settings import LearningMode, Settings
 from o2pl.serving.store import Store
 from o2pl.serving.trainer import Trainer

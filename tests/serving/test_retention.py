@@ -9,7 +9,7 @@ from sqlalchemy import update
 from tests.serving.rows import decision, joined, reward
 
 import o2pl
-from o2pl.serving import deleting, retention
+from o2pl.serving import deletion, retention
 from o2pl.serving.schema import models
 from o2pl.serving.settings import Settings
 from o2pl.serving.store import Store
@@ -30,7 +30,7 @@ def filled(store: Store, days: int) -> None:
 
 @pytest.mark.parametrize("at_once", [3, 500])
 def test_old_events_go(store: Store, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr(deleting, "AT_ONCE", at_once)
+    monkeypatch.setattr(deletion, "AT_ONCE", at_once)
     monkeypatch.setattr(retention, "AT_ONCE", at_once)
     filled(store, 3)
     for _ in range(28):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.serving.rows import decision
 
-from o2pl.serving.entries import Answer
+from o2pl.serving.batch_writes import Answer
 from o2pl.serving.store import Store
 
 BOTH = True  # databases

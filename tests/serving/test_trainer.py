@@ -24,14 +24,14 @@ from tests.serving.worlds import decide, visits
 
 from o2pl.engine.decider import Decider
 from o2pl.learners import load
-from o2pl.serving import reads
-from o2pl.serving.election import Lease
-from o2pl.serving.entries import DecisionRow, RewardRow
-from o2pl.serving.forget import forget
+from o2pl.serving import row_reads
+from o2pl.serving.batch_writes import DecisionRow, RewardRow
+from o2pl.serving.erasure import forget
 from o2pl.serving.schema import applications
 from o2pl.serving.settings import Kind, LearningMode, Settings, to_json
 from o2pl.serving.store import Store
 from o2pl.serving.trainer import Trainer
+from o2pl.serving.trainer_lease import Lease, lease
 from o2pl.serving.training import Training
 
 
@@ -225,13 +225,13 @@ def test_one_application_that_cannot_be_trained_stops_no_other(
     assert learned(store, 2)[0] == 150
     assert caplog.text.count("learning failed") == 1  # it waits before it tries again
     with store.reading() as connection:
-        assert "ValueError" in str(reads.note(connection, f"{reads.FAILED}1"))
-        assert reads.note(connection, f"{reads.FAILED}2") is None
+        assert "ValueError" in str(row_reads.note(connection, f"{row_reads.FAILED}1"))
+        assert row_reads.note(connection, f"{row_reads.FAILED}2") is None
     store.put_settings(1, Settings())
     trainer.step(last=True)
     assert learned(store, 1)[0] == 150
     with store.reading() as connection:
-        assert reads.note(connection, f"{reads.FAILED}1") == ""
+        assert row_reads.note(connection, f"{row_reads.FAILED}1") == ""
 
 
 def test_events_that_cannot_be_learned_from_are_left_out(store: Store, caplog: pytest.LogCaptureFixture) -> None:
@@ -247,9 +247,9 @@ def test_events_that_cannot_be_learned_from_are_left_out(store: Store, caplog: p
 
 
 def test_rows_beyond_the_history_are_dropped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from o2pl.serving import learning, training
+    from o2pl.serving import application_learner, training
 
-    monkeypatch.setattr(learning, "HISTORY", 1300)
+    monkeypatch.setattr(application_learner, "HISTORY", 1300)
     monkeypatch.setattr(training, "HISTORY", 1300)
     store.add_application("page")
     g, one = np.random.default_rng(0), Trainer(store)
@@ -301,6 +301,9 @@ def test_a_trainer_that_is_killed_at_any_moment_loses_nothing_and_learns_nothing
         finally:
             trainer.kill()
             trainer.wait()
+        with store.writing() as connection:  # the next one need not wait until the lease of this one ends
+            ended = msgspec.structs.replace(lease(connection), at=0.0)
+            row_reads.put_note(connection, "trainer", msgspec.json.encode(ended).decode())
     last = _train(database)
     try:
         _wait(lambda: learned(store) == (events, events))
@@ -366,7 +369,9 @@ def test_a_trainer_that_lost_its_lease_begins_anew(store: Store) -> None:
         decide(store, visits(20, g), g, "a")
         _wait(lambda: learned(store) == (20, 20))
         with store.writing() as connection:
-            reads.put_note(connection, "trainer", msgspec.json.encode(Lease("another", 1, time.time() - 3600)).decode())
+            row_reads.put_note(
+                connection, "trainer", msgspec.json.encode(Lease("another", 1, time.time() - 3600)).decode()
+            )
         _wait(lambda: len(said) >= 2)
         decide(store, visits(20, g), g, "b")
         _wait(lambda: learned(store) == (40, 40))

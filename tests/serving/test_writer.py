@@ -11,8 +11,8 @@ import pytest
 from tests.serving.rows import decision, reward
 
 from o2pl.errors import InvalidInput
+from o2pl.serving.batch_writes import Answer, Entry
 from o2pl.serving.database import StoreUnavailable
-from o2pl.serving.entries import Answer, Entry
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from o2pl.learners import load
-from o2pl.serving.entries import DecisionRow, RewardRow
+from o2pl.serving.batch_writes import DecisionRow, RewardRow
 from o2pl.serving.store import Store
 
 TOPICS = ("news", "sport", "arts")

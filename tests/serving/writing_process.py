@@ -21,8 +21,8 @@ import resource
 import sys
 import threading
 
+from o2pl.serving.batch_writes import Answer, DecisionRow, RewardRow
 from o2pl.serving.database import StoreUnavailable
-from o2pl.serving.entries import Answer, DecisionRow, RewardRow
 from o2pl.serving.store import Store
 from o2pl.serving.writer import Writer
 

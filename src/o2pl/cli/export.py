@@ -23,7 +23,7 @@ def export_log(
     """Export the joined log: each decision with its reward. The file extension of OUT sets the format."""
     with opened_database(database) as store:
         from o2pl.serving import export
-        from o2pl.serving.joining import join
+        from o2pl.serving.reward_join import join
 
         application = chosen(store, app)
         join(store, application, time.time())  # the trainer may be behind or not running

@@ -50,11 +50,11 @@ def forget_person(
         return
     with opened_database(database) as store:
         from o2pl.formats.erasing import Where
-        from o2pl.serving import forget
+        from o2pl.serving import erasure
 
         person = None if where is None else Where.parsed(where)
         with counted_progress("events checked") as progress:
-            gone = forget.forget(store, asked_of_database(store, app), person, ids, file or (), progress)
+            gone = erasure.forget(store, asked_of_database(store, app), person, ids, file or (), progress)
         postgres = store.engine.dialect.name == "postgresql"
     typer.echo(f"{gone.decisions:,} decisions erased")
     for moved, rows in gone.files.items():

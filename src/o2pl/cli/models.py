@@ -15,7 +15,7 @@ from o2pl.errors import InvalidInput
 
 if TYPE_CHECKING:
     from o2pl.serving.applications import Application
-    from o2pl.serving.imports import Prepared
+    from o2pl.serving.imported_learners import Prepared
 
 HELP = "Manage the model versions of the decision service."
 Version = Annotated[int, typer.Argument(min=0, help="Version number from `o2pl models list`. 0: uniform decisions.")]
@@ -115,14 +115,14 @@ def import_model(
     Learning goes on from a learner, or from what the application's own learner learns from a log; rewards that come
     from now on are added. What was learned before is not used any more. A policy without its log is only served.
     """
-    from o2pl.serving import imports
+    from o2pl.serving import imported_learners
 
     with opened_database(database) as store:
         own = chosen(store, application)
         found = _prepared(own, model)
         pins = found.learner is None if pinned is None else pinned
         with store.writing() as connection:
-            version = imports.put(connection, own.id, found, pins)
+            version = imported_learners.put(connection, own.id, found, pins)
     typer.echo(f"version {version} of {own.name} is {'pinned' if pins else 'published'}")
     if found.learner is not None:
         typer.echo(f"learning goes on from its {found.rows:,} rows, with the rewards that come from now on")
@@ -137,13 +137,13 @@ def _prepared(application: Application, path: Path) -> Prepared:
     from o2pl.cli.logs import read_log_and_say
     from o2pl.formats.files import kind_of_file
     from o2pl.learners import load
-    from o2pl.serving import imports
+    from o2pl.serving import imported_learners
 
     if not path.exists():
         raise InvalidInput(f"model: found no file {str(path)!r}, expected a saved learner, a log or a published policy")
     if kind_of_file(path) == "learner":
-        return imports.of_file(application, load(path), path.read_bytes())
-    return imports.of_log(application, read_log_and_say(path, application.settings.reward_range, 0))
+        return imported_learners.of_file(application, load(path), path.read_bytes())
+    return imported_learners.of_log(application, read_log_and_say(path, application.settings.reward_range, 0))
 
 
 def rebuild_model(version: Version, application: App = None, database: Database = None) -> None:

@@ -43,7 +43,7 @@ def train(
     require_extra("serve", "the trainer")
     from o2pl.serving.database import StoreUnavailable
     from o2pl.serving.logs import log_to_stderr
-    from o2pl.serving.stopping import StopRequest
+    from o2pl.serving.stop_request import StopRequest
     from o2pl.serving.trainer import Trainer
 
     if follow:

@@ -12,10 +12,10 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
+from o2pl.serving.access_control import METRICS
 from o2pl.serving.front import Front
-from o2pl.serving.guarding import METRICS
 from o2pl.serving.openapi import document
-from o2pl.serving.pages import page
+from o2pl.serving.page_api import page
 from o2pl.serving.problems import Detail, ErrorBody, Problem, as_json
 from o2pl.serving.service import Service
 from o2pl.serving.tracing import Untraced

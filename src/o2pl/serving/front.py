@@ -11,8 +11,18 @@ import math
 import time
 from typing import Any
 
-from o2pl.serving import absent, configuration, control_group, ofrep, pages, personalizer, plain, stored_log
-from o2pl.serving.guarding import METRICS, OPEN, Caller, head_of, no_key, too_large
+from o2pl.serving import (
+    absent_calls,
+    configuration_api,
+    control_api,
+    log_api,
+    ofrep_api,
+    page_api,
+    personalizer_api,
+    plain_api,
+)
+from o2pl.serving.access_control import METRICS, OPEN, Caller, head_of, no_key, too_large
+from o2pl.serving.fair_turns import FairTurns
 from o2pl.serving.problems import Problem, Reply, said
 from o2pl.serving.service import Call, Route, Service
 
@@ -20,8 +30,8 @@ _LOGGER = logging.getLogger("o2pl.serving")
 _BODY_SECONDS = 30.0  # time limit for sending a body
 _SLOW = 1.0  # seconds; slower calls are logged
 ROUTES: list[Route] = [
-    *plain.ROUTES, *personalizer.ROUTES, *configuration.ROUTES, *control_group.ROUTES, *stored_log.ROUTES,
-    *absent.ROUTES, *ofrep.ROUTES, *pages.ROUTES,
+    *plain_api.ROUTES, *personalizer_api.ROUTES, *configuration_api.ROUTES, *control_api.ROUTES, *log_api.ROUTES,
+    *absent_calls.ROUTES, *ofrep_api.ROUTES, *page_api.ROUTES,
 ]  # fmt: skip
 _ADMINISTRATIVE = ("settings", "page")  # tags of routes whose changes are logged
 
@@ -69,7 +79,7 @@ class Front:
 
     def __init__(self, behind: Any, service: Service, log_calls: bool = False) -> None:
         self._behind, self._service, self._log_calls = behind, service, log_calls
-        self._table = Table(ROUTES)
+        self._table, self._turns = Table(ROUTES), FairTurns()
         self._said = -math.inf  # time of the last "store unavailable" log line: never
         self._refused = 0  # refused calls since
         self._key_said, self._keys_refused = -math.inf, 0  # the same for unknown keys
@@ -110,9 +120,8 @@ class Front:
             name, code = route.path, route.code
             self._service.guard.check_role(caller, route.role)
             body = await _body(receive, head.length, limits.model if route.large else limits.body)
-            reply = await route.handler(
-                Call(self._service, caller.served, body, named, head.if_match, head.if_none_match, scope["headers"])
-            )
+            call = Call(self._service, caller.served, body, named, head.if_match, head.if_none_match, scope["headers"])
+            reply = await self._in_turn(caller.served.application.id, route, call)
         except Exception as error:
             problem = said(error, code)
             if problem is None:
@@ -127,6 +136,13 @@ class Front:
             client = (scope.get("client") or ["unknown"])[0]
             _LOGGER.info("administrative call", extra={**told, "path": path, "status": reply.status, "client": client})
         self._done(name, method, path, reply.status, began, caller, told)
+
+    async def _in_turn(self, application: int, route: Route, call: Call) -> Reply:
+        await self._turns.begin(application)
+        try:
+            return await route.handler(call)
+        finally:
+            self._turns.end(application)
 
     def _say_refused(self, scope: Any) -> None:
         """Count calls without a known key, and log where they come from, at most once a second."""

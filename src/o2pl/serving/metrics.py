@@ -8,8 +8,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
+from o2pl.serving.health import LearningWatch
 from o2pl.serving.models import Served
-from o2pl.serving.watching import LearningWatch
 from o2pl.serving.writer import Writer
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -39,7 +39,7 @@ class ServiceMetrics:
         self._behind = Gauge("o2pl_learning_lag_events", "Rewards that are not learned from yet", **of_each)
         self._late = Gauge("o2pl_learning_lag_seconds", "Age of the oldest reward that is not learned", **of_each)
         self._fails = Gauge("o2pl_learning_failed", "1: learning fails, and is tried again", **of_each)
-        self._alerts = Gauge("o2pl_control_alerts", "Metrics that are worse than in the control group", **of_each)
+        self._alerts = Gauge("o2pl_control_alerts", "Metrics whose guardrail has said something", **of_each)
         self._age = Gauge("o2pl_model_age_seconds", "Time since the served model was published", **of_each)
         self._call = cache(lambda route, status: self._calls.labels(route, str(status)))
         self._time = cache(lambda route: self._seconds.labels(route))

@@ -18,7 +18,7 @@ from o2pl.errors import InvalidInput
 from o2pl.learners import load
 from o2pl.serving import applications, versions
 from o2pl.serving.applications import Application
-from o2pl.serving.control import experiment_of
+from o2pl.serving.control_assignment import experiment_of
 from o2pl.serving.database import StoreUnavailable
 from o2pl.serving.deciding import Acting
 from o2pl.serving.settings import Kind, Settings

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from o2pl.serving.access_control import OPEN
 from o2pl.serving.front import ROUTES
-from o2pl.serving.guarding import OPEN
 from o2pl.serving.problems import ErrorBody
 from o2pl.serving.service import Route
 

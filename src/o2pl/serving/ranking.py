@@ -9,9 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from o2pl.errors import InvalidInput, nearest
-from o2pl.serving.control import Arm
+from o2pl.serving.batch_writes import DecisionRow
+from o2pl.serving.control_assignment import Arm
 from o2pl.serving.deciding import Drawn, set_text
-from o2pl.serving.entries import DecisionRow
 from o2pl.serving.models import Served
 from o2pl.serving.settings import Kind
 

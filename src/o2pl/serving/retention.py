@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from o2pl.formats.files import write_file_tables
 from o2pl.serving.applications import Application
-from o2pl.serving.deleting import AT_ONCE, delete_events
+from o2pl.serving.deletion import AT_ONCE, delete_events
 from o2pl.serving.export import remember, tables
 from o2pl.serving.pruning import prune_models
 from o2pl.serving.schema import decisions

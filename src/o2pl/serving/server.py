@@ -9,14 +9,14 @@ from typing import Any
 import uvicorn
 
 from o2pl.errors import InvalidInput
+from o2pl.serving.access_control import Limits
 from o2pl.serving.api import make_app
-from o2pl.serving.guarding import Limits
 from o2pl.serving.logs import log_to_stderr
 from o2pl.serving.protocol import BoundedHttp
 from o2pl.serving.service import Service
 from o2pl.serving.store import Store
-from o2pl.serving.supervising import has_trainer, supervise
 from o2pl.serving.tracing import traces_to
+from o2pl.serving.trainer_supervisor import has_trainer, supervise
 
 _DRAIN = 10  # seconds to finish open requests when the server stops
 _BACKLOG = 2048  # connections that wait to be accepted

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from o2pl.serving.entries import Answer, DecisionRow, Entry, same_request
-from o2pl.serving.guarding import AccessGuard, Limits
+from o2pl.serving.access_control import AccessGuard, Limits
+from o2pl.serving.batch_writes import Answer, DecisionRow, Entry, same_request
+from o2pl.serving.health import LearningWatch
 from o2pl.serving.metrics import ServiceMetrics
 from o2pl.serving.models import Models, Served
 from o2pl.serving.problems import ErrorBody, Problem, Reply
 from o2pl.serving.store import Store
 from o2pl.serving.tracing import Traces, Untraced
-from o2pl.serving.watching import LearningWatch
 from o2pl.serving.writer import Writer
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from o2pl.serving import applications, entries, migrations, reads, versions
+from o2pl.serving import applications, batch_writes, migrations, row_reads, versions
 from o2pl.serving.applications import Application, NewApplication, Role
+from o2pl.serving.batch_writes import Answer, Entry
 from o2pl.serving.database import ENTRIES, OUTCOMES, driving, make_engine, must_stay, reading, writing
-from o2pl.serving.entries import Answer, Entry
-from o2pl.serving.reads import Rows
+from o2pl.serving.row_reads import Rows
 from o2pl.serving.schema import activations, decisions, outcomes, rewards
 from o2pl.serving.settings import Kind, Settings
 
@@ -109,57 +109,57 @@ class Store:
     def add(self, batch: Sequence[Entry]) -> list[Answer]:
         """Write entries in one transaction; they are on disk when this returns. Returns an answer per entry."""
         with driving(self.engine, ENTRIES) as raw:
-            return entries.add_entries(raw, self.engine.dialect.name, batch)
+            return batch_writes.add_entries(raw, self.engine.dialect.name, batch)
 
     def decisions_after(self, application_id: int, after: int = 0, limit: int = 1000) -> Rows:
         with self.reading() as connection:
-            return reads.rows_after(connection, decisions, application_id, after, limit)
+            return row_reads.rows_after(connection, decisions, application_id, after, limit)
 
     def rewards_after(self, application_id: int, after: int = 0, limit: int = 1000) -> Rows:
         with self.reading() as connection:
-            return reads.rows_after(connection, rewards, application_id, after, limit)
+            return row_reads.rows_after(connection, rewards, application_id, after, limit)
 
     def activations_after(self, application_id: int, after: int = 0, limit: int = 1000) -> Rows:
         with self.reading() as connection:
-            return reads.rows_after(connection, activations, application_id, after, limit)
+            return row_reads.rows_after(connection, activations, application_id, after, limit)
 
     def outcomes_after(self, application_id: int, after: int = 0, limit: int = 1000) -> Rows:
         with self.reading() as connection:
-            return reads.rows_after(connection, outcomes, application_id, after, limit)
+            return row_reads.rows_after(connection, outcomes, application_id, after, limit)
 
     def waited(self, application_id: int, decided_before: float, after: int = 0, limit: int = 1000) -> Rows:
         """Return (id, event_id, slot, decided_at) of counting decisions without an outcome whose wait time is over."""
         with self.reading() as connection:
-            return reads.waited(connection, application_id, decided_before, after, limit)
+            return row_reads.waited(connection, application_id, decided_before, after, limit)
 
     def count_decisions(self, application_id: int) -> int:
         with self.reading() as connection:
-            return reads.count_decisions(connection, application_id)
+            return row_reads.count_decisions(connection, application_id)
 
     def event(self, application_id: int, event_id: str) -> dict[str, Rows]:
         """Return `decisions`, `rewards`, `activations` and `outcomes` of an event."""
         with self.reading() as connection:
-            return reads.event(connection, application_id, event_id)
+            return row_reads.event(connection, application_id, event_id)
 
     # -- written by the trainer
 
     def add_outcomes(self, rows: Sequence[dict[str, Any]]) -> int:
         """Add outcomes. Returns how many are new. In batches of a thousand: with SQLite, servers wait for each."""
         with self.writing(OUTCOMES) as connection:
-            return reads.add_outcomes(connection, rows)
+            return row_reads.add_outcomes(connection, rows)
 
     def learned_rows(self, application_id: int, after: int = 0, limit: int = 1000) -> Rows:
         """Return outcomes after an id, with the columns of their decisions."""
         with self.reading() as connection:
-            return reads.learned_rows(connection, application_id, after, limit)
+            return row_reads.learned_rows(connection, application_id, after, limit)
 
     def put_minutes(self, rows: Sequence[dict[str, Any]]) -> None:
         with self.writing() as connection:
-            reads.put_minutes(connection, rows)
+            row_reads.put_minutes(connection, rows)
 
     def minutes(self, application_id: int, first: int, last: int) -> Rows:
         with self.reading() as connection:
-            return reads.read_minutes(connection, application_id, first, last)
+            return row_reads.read_minutes(connection, application_id, first, last)
 
     def add_model(self, application_id: int, body: bytes, outcome_id: int, rows: int) -> int:
         """Publish a model. Returns its version."""
@@ -194,8 +194,8 @@ class Store:
 
     def note(self, name: str) -> str | None:
         with self.reading() as connection:
-            return reads.note(connection, name)
+            return row_reads.note(connection, name)
 
     def put_note(self, name: str, value: str) -> None:
         with self.writing() as connection:
-            reads.put_note(connection, name, value)
+            row_reads.put_note(connection, name, value)

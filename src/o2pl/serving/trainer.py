@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Protocol
 
 from o2pl.errors import InvalidInput
-from o2pl.serving import cuts, imports, reads
+from o2pl.serving import imported_learners, row_reads, training_batches
+from o2pl.serving.application_learner import learned_part
 from o2pl.serving.applications import Application
 from o2pl.serving.database import StoreUnavailable
-from o2pl.serving.election import Election, LeaseLost
-from o2pl.serving.learning import learned_part
-from o2pl.serving.minutes import recount_minutes
+from o2pl.serving.minute_sums import recount_minutes
 from o2pl.serving.retention import delete_old
 from o2pl.serving.store import Store
+from o2pl.serving.trainer_lease import Election, LeaseLost
 from o2pl.serving.training import Training, refits
 
 _LOGGER = logging.getLogger("o2pl.serving")
@@ -40,7 +40,7 @@ class Stop(Protocol):
 def note_failure(store: Store, application_id: int, reason: str) -> None:
     """Keep for the page why an application is not learned from; "": it is."""
     with store.writing() as connection:
-        reads.put_note(connection, f"{reads.FAILED}{application_id}", reason)
+        row_reads.put_note(connection, f"{row_reads.FAILED}{application_id}", reason)
 
 
 class Trainer:
@@ -66,8 +66,8 @@ class Trainer:
             for application in self.store.applications():
                 delete_old(self.store, application, time.time(), at_most=_OLD)
                 with self.store.writing() as connection:
-                    cuts.delete_unusable(connection, application.id)
-                    imports.delete_unused(connection, application.id)
+                    training_batches.delete_unusable(connection, application.id)
+                    imported_learners.delete_unused(connection, application.id)
         return made
 
     def _step_of(self, application: Application, now: float, last: bool) -> int:
@@ -100,8 +100,11 @@ class Trainer:
         if recounted:
             recount_minutes(self.store, application, recounted)
         with self.store.reading() as connection:
-            noted, reset = cuts.learned(connection, application.id), cuts.reset_at(connection, application.id)
-            base = imports.current(connection, application.id)
+            noted, reset = (
+                training_batches.learned(connection, application.id),
+                training_batches.reset_at(connection, application.id),
+            )
+            base = imported_learners.current(connection, application.id)
         if known is not None and known.noted != noted:
             where = {"application": application.name}
             _LOGGER.warning("the store is not the one that was learned from; retraining", extra=where)

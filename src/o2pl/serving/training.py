@@ -25,18 +25,26 @@ from sqlalchemy import func, select
 from o2pl.engine.trimming import trim_rows
 from o2pl.errors import InvalidInput
 from o2pl.learners import load
-from o2pl.serving import cuts, imports, reads, versions
+from o2pl.serving import imported_learners, row_reads, training_batches, versions
+from o2pl.serving.application_learner import (
+    AT_MOST,
+    HISTORY,
+    interactions,
+    learned_part,
+    learner_for,
+    published,
+    takes_whole_sets,
+)
 from o2pl.serving.applications import Application
-from o2pl.serving.comparing import compare
-from o2pl.serving.cuts import Course, Cut, LearnedUpTo
-from o2pl.serving.forget import refit_wanted
-from o2pl.serving.guard import Guard
-from o2pl.serving.joining import join
-from o2pl.serving.learning import AT_MOST, HISTORY, interactions, learned_part, learner_for, published, takes_whole_sets
-from o2pl.serving.minutes import count_minutes
+from o2pl.serving.control_comparison import compare
+from o2pl.serving.erasure import refit_wanted
+from o2pl.serving.minute_sums import count_minutes
+from o2pl.serving.policy_guard import Guard
+from o2pl.serving.reward_join import join
 from o2pl.serving.schema import outcomes
 from o2pl.serving.settings import Kind, LearningMode, stored, to_json
 from o2pl.serving.store import Store
+from o2pl.serving.training_batches import Course, Cut, LearnedUpTo
 
 _LOGGER = logging.getLogger("o2pl.serving")
 _LEARN = 10.0  # seconds after which new outcomes are learned from, even if models are published rarely
@@ -71,9 +79,11 @@ class Training:
         self._published = ""  # digest of the last published model
         self._unkept = False
         with store.reading() as connection:
-            self.reset = cuts.reset_at(connection, application.id)
-            self.base = imports.current(connection, application.id)
-            self.noted = cuts.learned(connection, application.id)  # what the store says how far the learner is
+            self.reset = training_batches.reset_at(connection, application.id)
+            self.base = imported_learners.current(connection, application.id)
+            self.noted = training_batches.learned(
+                connection, application.id
+            )  # what the store says how far the learner is
         self._begin()
 
     # -- start
@@ -82,8 +92,12 @@ class Training:
         """Start from the checkpoint, or with the batches of the store, or from its newest outcomes."""
         noted, number = self.noted, self.application.id
         with self.store.reading() as connection:
-            found = cuts.course_of(connection, noted.training) if noted and noted.depends == self.depends else None
-            whole = found is not None and cuts.is_whole(connection, number, found)
+            found = (
+                training_batches.course_of(connection, noted.training)
+                if noted and noted.depends == self.depends
+                else None
+            )
+            whole = found is not None and training_batches.is_whole(connection, number, found)
         if found is None or noted is None or not self._from_checkpoint(found, noted.state):
             short = found is not None and sum(cut.rows for cut in found.planned) <= _SPARE * HISTORY
             self._start(found if whole and short else None)
@@ -217,7 +231,7 @@ class Training:
         noted = LearnedUpTo(self.course.name, self.state, self.depends, self.cursor, now)
         with self.store.writing() as connection:
             self.course.record(connection, number, to_json(self.application.settings), now)
-            cuts.put_learned(connection, number, noted)
+            training_batches.put_learned(connection, number, noted)
         self.course.was_recorded()
         self.noted = noted
 
@@ -236,9 +250,9 @@ class Training:
         self._published = digest
         with self.store.writing() as connection:
             version = versions.add_model(connection, self.application.id, body, self.cursor, self.rows)
-            cuts.published_at(connection, self.course, self.cursor, version)
-            if reads.note(connection, self._trained) != self.depends:
-                reads.put_note(connection, self._trained, self.depends)
+            training_batches.published_at(connection, self.course, self.cursor, version)
+            if row_reads.note(connection, self._trained) != self.depends:
+                row_reads.put_note(connection, self._trained, self.depends)
         told = {"application": self.application.name, "version": version, "rows": self.rows, "bytes": len(body)}
         _LOGGER.info("published a model", extra=told)
         return True
@@ -264,11 +278,11 @@ def began_with(store: Store, application: Application, import_id: int | None) ->
     if import_id is None:
         return learner_for(application)
     with store.reading() as connection:
-        body = imports.body_of(connection, import_id)
+        body = imported_learners.body_of(connection, import_id)
     if body is None:
         raise InvalidInput("model: the imported learner that it began with was deleted, expected it in the store")
-    learner = imports.learner_of(body)
-    imports.check_rewards(application, learner)
+    learner = imported_learners.learner_of(body)
+    imported_learners.check_rewards(application, learner)
     return learner
 
 
@@ -304,7 +318,7 @@ def rebuilt(store: Store, application: Application, version: int) -> tuple[bytes
     """Learn a version again from the store, as it was learned. Returns the model, and the number of rows."""
     stored_body = store.model_body(application.id, version)
     with store.reading() as connection:
-        found = cuts.of_version(connection, application.id, version)
+        found = training_batches.of_version(connection, application.id, version)
     if found is None:
         raise InvalidInput(f"model: version {version} was not learned by this trainer, expected one that was")
     row, course = found

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from o2pl.serving.checkpoints import Checkpoints
+from o2pl.serving.batch_writes import Answer, Entry, check_entry
 from o2pl.serving.database import StoreUnavailable
-from o2pl.serving.entries import Answer, Entry, check_entry
+from o2pl.serving.sqlite_checkpoints import Checkpoints
 from o2pl.serving.store import Store
 
 _MOST = 512  # entries per transaction
