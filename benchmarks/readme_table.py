@@ -58,7 +58,7 @@ PEERS: dict[str, tuple[Measured | Said, ...]] = {
         Said("verdicts whose error rate is counted where the truth is known", "docs/guarantees.md", YES, NO),
     ),
     "[Azure Personalizer](docs/from-personalizer.md)": (
-        Said("rank and reward, by Azure's client", "tests/serving/test_personalizer.py", YES, "until August 2026"),
+        Said("rank and reward, by Azure's client", "tests/serving/test_personalizer_api.py", YES, "until August 2026"),
         Said("new models within seconds of a reward", "tests/serving/test_trainer.py", YES, "within minutes"),
         Said("each decision explained", "tests/cli/test_explain.py", YES, NO),
         Said("run for you", "docs/capacity.md", NO, "**yes**, until August 2026"),
