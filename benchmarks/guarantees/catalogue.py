@@ -26,7 +26,7 @@ from benchmarks.guarantees.worlds import (
 
 _FLAT = products(4)
 _K3 = always(0.6, 0.3, 0.1)
-_RARELY: Table = lambda x: np.where(x[:, :1] > 0, [[0.98, 0.02]], [[0.9, 0.1]])  # noqa: E731
+_RARELY: Table = lambda x: np.where(x[:, :1] > 0, [[0.98, 0.02]], [[0.9, 0.1]])  # noqa: E731  # a table like the others, in one line
 
 # ruff: noqa: E501
 AnyWorld = World | ListWorld | GuardedWorld | ControlledWorld

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "fuzz"
 sys.path[:0] = [str(ROOT), str(ROOT / "native")]
 
-from wheel import check_compiler, tools  # noqa: E402
+from wheel import check_compiler, tools  # noqa: E402  # found on the path above
 
 ODD = (
     r'{"_label_cost":1e5,"_label_probability":0.5,"_labelIndex":0,"a":[1],"p":[1],"c":{"U":{"x":[1,"b\u00e9",'

@@ -13,6 +13,7 @@ import pytest
 from tests.serving.clients import RANK, Inside, inside, key
 
 from o2pl.serving.access_control import Limits
+from o2pl.serving.fair_turns import FairTurns
 from o2pl.serving.front import ROUTES, Table
 from o2pl.serving.problems import Problem
 
@@ -100,3 +101,26 @@ def test_a_caller_that_goes_away_leaves_nothing(shop: Inside) -> None:
         line.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
     assert shop.client.post(RANK, json=FINE).status_code == 201
     assert len(shop.decisions()) == 1
+
+
+def test_decisions_take_turns_but_calls_of_the_page_and_of_settings_do_not(
+    shop: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = [], []
+    begin, end = FairTurns.begin, FairTurns.end
+
+    async def beginning(turns: FairTurns, application: int) -> None:
+        begun.append(application)
+        await begin(turns, application)
+
+    def ending(turns: FairTurns, application: int) -> None:
+        ended.append(application)
+        end(turns, application)
+
+    monkeypatch.setattr(FairTurns, "begin", beginning)
+    monkeypatch.setattr(FairTurns, "end", ending)
+    assert shop.client.post(RANK, json=FINE).status_code == 201
+    assert shop.client.post(RANK, json={"actions": []}).status_code == 400  # its turn ends, too
+    assert begun == ended == [1, 1]
+    assert shop.client.get("/personalizer/v1.0/configurations/service").status_code == 200
+    assert begun == [1, 1]

@@ -67,7 +67,7 @@ class BanditEstimator(RoundByRound, ABC):
     # -- what differs between discrete and continuous actions
 
     _earlier: ClassVar[dict[str, Any]] = {}  # values of parameters that are missing in older files
-    _classes_of_policies: dict[str, tuple[Member, ...]] = {}  # noqa: RUF012  # members by the name of a policy
+    _classes_of_policies: dict[str, tuple[Member, ...]] = {}  # noqa: RUF012  # members by the name of a policy; an older file sets its own
     _classes_before: ClassVar[dict[str, tuple[Member, ...]]] = {}  # those that had other members in older files
     _retired: ClassVar[tuple[str, ...]] = ()  # parameters of older files that no longer are
     _density: ClassVar[bool] = False

@@ -138,6 +138,9 @@ class Front:
         self._done(name, method, path, reply.status, began, caller, told)
 
     async def _in_turn(self, application: int, route: Route, call: Call) -> Reply:
+        """Answer a call. Those of the page and of settings are few, and long ones must hold up no decisions."""
+        if route.tag in _ADMINISTRATIVE:
+            return await route.handler(call)
         await self._turns.begin(application)
         try:
             return await route.handler(call)

@@ -49,7 +49,7 @@ class Watched(msgspec.Struct):
     first: int = 0  # lowest version in this epoch
     good: int = 0  # highest version of the previous epoch, which was not worse; 0: none
     highest: int = 0  # highest version in this epoch
-    sums: str = ""  # of this epoch: `standing.tally`, as base64
+    sums: str = ""  # of this epoch: `gain_intervals.tally`, as base64
 
 
 class Guard:

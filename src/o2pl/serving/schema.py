@@ -193,6 +193,6 @@ minutes = Table(
     Column("reward_squared", Double, nullable=False),  # Σ r²
     Column("uniform", Text, nullable=False),  # JSON [Σ w, Σ w r, Σ w², Σ w² r²] with w = (1/K) / p
     Column("baseline", Text, nullable=False),  # the same with w = 1{a = baseline} / p
-    Column("standing", LargeBinary, nullable=False),  # `standing.pack`: sums for anytime-valid intervals
+    Column("standing", LargeBinary, nullable=False),  # `gain_intervals.pack`: sums for anytime-valid intervals
     Column("actions", Text, nullable=False),  # JSON {action id: decisions}, the most frequent ones
 )
